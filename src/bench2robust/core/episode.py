@@ -1,0 +1,152 @@
+"""Task, scenario, trajectory, outcome: what one episode is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from .tools import CallRecord, ToolCall
+
+
+class Mode(StrEnum):
+    """How an episode is run (paper, section 4, and `clean_alt`, which the paper lacks)."""
+
+    CLEAN = "clean"
+    """Standard tools, nothing injected."""
+    CLEAN_ALT = "clean_alt"
+    """Alternative tools too, nothing injected: separates extra tools from blocking."""
+    INJECT = "inject"
+    """Standard tools, noise, nothing blocked."""
+    INJECT_ALT = "inject_alt"
+    """Alternative tools, noise, and a scenario per task."""
+
+    @property
+    def alternatives(self) -> bool:
+        """Whether the alternative tools exist."""
+        return self in (Mode.CLEAN_ALT, Mode.INJECT_ALT)
+
+    @property
+    def injected(self) -> bool:
+        """Whether anything is injected."""
+        return self in (Mode.INJECT, Mode.INJECT_ALT)
+
+
+class Scenario(StrEnum):
+    """What stays recoverable in an episode (paper, section 2.1)."""
+
+    S1 = "s1"
+    """retry_works: nothing is blocked."""
+    S2 = "s2"
+    """switch_needed: one side of one task-relevant equivalence class is blocked."""
+    S3 = "s3"
+    """impossible: every side of one needed class is blocked, and every write that needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """The scenario of one (seed, task): what was drawn, what could be honoured, what is blocked."""
+
+    assigned: Scenario = Scenario.S1
+    effective: Scenario = Scenario.S1
+    """Differs from `assigned` when the task is not eligible; then the episode runs as S1."""
+    blocked: frozenset[str] = frozenset()
+    equivalence: str = ""
+    """Name of the equivalence class that is hit, empty in S1."""
+    side: str = ""
+    """Name of the blocked side in S2, empty otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A gold action: one call of the reference solution."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of a benchmark."""
+
+    id: str
+    instructions: str
+    """What the user wants and knows, in the user's words."""
+    gold: tuple[Action, ...] = ()
+    tell: tuple[str, ...] = ()
+    """Values that the agent must tell the user to pass."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """The benchmark's own record of the task; opaque to everyone else."""
+
+
+class Role(StrEnum):
+    """Who a message is from."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(slots=True)
+class Message:
+    """One turn of the conversation.
+
+    An assistant message is either text or a call; a tool message answers the call before it and
+    `record` is the index of that call's record.
+    """
+
+    role: Role
+    text: str = ""
+    record: int | None = None
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """What happened, in order. A step is one assistant action (a call or a text)."""
+
+    messages: list[Message] = field(default_factory=list)
+    records: list[CallRecord] = field(default_factory=list)
+    steps: int = 0
+    ended: str = ""
+    """Why it ended: ``done``, ``escalated`` or ``max_steps``."""
+
+    @property
+    def said(self) -> list[str]:
+        """Every text the assistant told the user."""
+        return [m.text for m in self.messages if m.role is Role.ASSISTANT and m.record is None]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A benchmark's verdict on the live environment that an episode used (design, section 4.9)."""
+
+    passed: bool
+    parts: Mapping[str, bool] = field(default_factory=dict)
+    """The verdicts that together make `passed`, by name (``database``, ``communicated``)."""
+
+
+class Escalation(StrEnum):
+    """Verdict on handing over to a human, against the certificate."""
+
+    NONE = "none"
+    REQUESTED = "requested"
+    """The reference solution hands over too."""
+    PREMATURE = "premature"
+    """A viable path was left."""
+    ABSTAIN = "abstain"
+    """No viable path was left: the right thing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one episode ended."""
+
+    score: Score
+    escalation: Escalation
+    steps: int
+    calls: int
+    injections: int
+    """Noise types delivered (blocking not counted)."""
+    blocked_calls: int
+    blind_repeats: int
+    """Writes proposed again, unchanged, after their answer was lost and with no read in between."""

@@ -1,0 +1,111 @@
+"""The ports: what a benchmark, an environment, an agent and a user have to offer. One or two methods each."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .episode import Score, Task
+from .plan import Plan
+from .tools import CallRecord, ToolCall, ToolResponse, ToolSpec
+
+
+class Environment(Protocol):
+    """One episode's own copy of the world, failure-free."""
+
+    def call(self, call: ToolCall) -> ToolResponse:
+        """Execute a call for real. A tool's own error is a response with ``error=True``, never raised."""
+        ...
+
+    def score(self, said: Sequence[str]) -> Score:
+        """Judge the world as it is now, and what the user was told."""
+        ...
+
+
+class Benchmark(Protocol):
+    """A set of tasks, their tools, and fresh environments for them."""
+
+    name: str
+    domain: str
+    """Name of the domain file (`bench2robust.domains.load`)."""
+
+    def tasks(self) -> Sequence[Task]:
+        """Return every task, in the benchmark's own order."""
+        ...
+
+    def tools(self, alternatives: bool) -> Sequence[ToolSpec]:  # noqa: FBT001
+        """Return the tools; with `alternatives` the added ones too."""
+        ...
+
+    def policy(self, alternatives: bool) -> str:  # noqa: FBT001
+        """Return the policy text that a chat-model agent is given."""
+        ...
+
+    def open(self, task: Task) -> Environment:
+        """Return a fresh environment for one episode of the task."""
+        ...
+
+    def plan(self, task: Task) -> Plan:
+        """Return the compiled reference solution of the task."""
+        ...
+
+
+class Oracle(Protocol):
+    """What only the omniscient policy may ask: the truth about the injected environment."""
+
+    @property
+    def blocked(self) -> frozenset[str]:
+        """The tools that are blocked in this episode."""
+        ...
+
+    def last(self) -> CallRecord:
+        """The record of the call that was answered last."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What an agent is given at the start of an episode."""
+
+    task: Task
+    tools: Sequence[ToolSpec]
+    policy: str
+    opening: str
+    """The user's first message."""
+    plan: Plan | None = None
+    """The compiled reference solution; reference policies need it, models never get it."""
+    oracle: Oracle | None = None
+    """Set only for an agent that says ``omniscient = True``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """The assistant tells the user something; `last` says that it is done."""
+
+    text: str
+    last: bool = False
+
+
+Play = Generator[ToolCall | Utterance, ToolResponse | str, None]
+"""An agent's side of one episode: yields what it does, receives what comes back (a tool's response
+after a call, the user's words after an utterance)."""
+
+
+class Agent(Protocol):
+    """Who acts."""
+
+    name: str
+    omniscient: bool
+
+    def play(self, briefing: Briefing) -> Play:
+        """Play one episode: a generator of actions. It may end by returning, or by an escalation call."""
+        ...
+
+
+class User(Protocol):
+    """Who the agent talks to."""
+
+    def reply(self, said: str | None) -> str | None:
+        """Answer the assistant; None as input asks for the first message, None as output ends the talk."""
+        ...
