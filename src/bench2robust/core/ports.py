@@ -30,6 +30,11 @@ class Benchmark(Protocol):
     domain: str
     """Name of the domain file (`bench2robust.domains.load`)."""
 
+    @property
+    def version(self) -> str:
+        """Version of the data and tools; results of different versions are not comparable."""
+        ...
+
     def tasks(self) -> Sequence[Task]:
         """Return every task, in the benchmark's own order."""
         ...
@@ -42,8 +47,8 @@ class Benchmark(Protocol):
         """Return the policy text that a chat-model agent is given."""
         ...
 
-    def open(self, task: Task) -> Environment:
-        """Return a fresh environment for one episode of the task."""
+    def open(self, task: Task, *, alternatives: bool = True) -> Environment:
+        """Return a fresh environment for one episode of the task, with or without the alternative tools."""
         ...
 
     def plan(self, task: Task) -> Plan:
