@@ -1,0 +1,195 @@
+"""The three silent corruptions: well-formed answers with wrong content (paper, Table 9).
+
+Each works on parsed JSON at the places that the domain's `FieldRules` name, keeps key order, keys and
+JSON types, and reports every value it changed. Where nothing can change it returns None: a fault that
+did not land is not a fault (design, section 4.2).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from bench2robust.core.domain import FieldRules
+from bench2robust.core.noise import NoiseType
+from bench2robust.core.randomness import Draws
+from bench2robust.core.tools import CorruptedField
+
+Corruption = tuple[str, tuple[CorruptedField, ...]]
+"""The new text, and what changed in it."""
+
+
+class _Place(NamedTuple):
+    path: tuple[str | int, ...]
+    parent: Any
+    key: str | int
+
+    @property
+    def value(self) -> Any:
+        return self.parent[self.key]
+
+    def replace(self, value: Any) -> CorruptedField:
+        true, self.parent[self.key] = self.parent[self.key], value
+        return CorruptedField(".".join(map(str, self.path)) or "$", true, value)
+
+
+@lru_cache(maxsize=1024)
+def _segments(pattern: str) -> tuple[str, ...]:
+    return () if pattern == "$" else tuple(pattern.split("."))
+
+
+def _places(box: list[Any], patterns: Iterable[str]) -> list[_Place]:
+    """Return every place of the JSON value in `box[0]` that a pattern matches, each once."""
+    found: dict[tuple[str | int, ...], _Place] = {}
+    for pattern in patterns:
+        frontier = [_Place((), box, 0)]
+        for segment in _segments(pattern):
+            reached = []
+            for path, parent, key in frontier:
+                value = parent[key]
+                keys: Iterable[str | int] = ()
+                if isinstance(value, dict):
+                    keys = value if segment == "*" else (segment,) if segment in value else ()
+                elif isinstance(value, list) and segment == "*":
+                    keys = range(len(value))
+                reached += [_Place((*path, k), value, k) for k in keys]
+            frontier = reached
+        for place in frontier:
+            found.setdefault(place.path, place)
+    return list(found.values())
+
+
+def _partial(box: list[Any], rules: FieldRules, draws: Draws) -> list[CorruptedField]:
+    places = [p for p in _places(box, rules.critical) if p.value and isinstance(p.value, list | dict | str)]
+    if any(isinstance(p.value, str) for p in places):
+        # A state is an enum: an empty one would be malformed, not incomplete.
+        states = {p.path for p in _places(box, rules.state)}
+        places = [p for p in places if p.path not in states]
+    if not places:
+        return []
+    changed, emptied = [], set[tuple[str | int, ...]]()
+    for place in sorted(draws.some(places), key=lambda p: len(p.path)):
+        if any(place.path[:depth] in emptied for depth in range(len(place.path))):
+            continue
+        emptied.add(place.path)
+        changed.append(place.replace(type(place.value)()))
+    return changed
+
+
+def _stale(
+    box: list[Any], rules: FieldRules, earlier: Mapping[str, tuple[str, ...]], draws: Draws
+) -> list[CorruptedField]:
+    places = [p for p in _places(box, rules.state) if isinstance(p.value, str) and earlier.get(p.value)]
+    if not places:
+        return []
+    return [place.replace(draws.choice(earlier[place.value])) for place in draws.some(places)]
+
+
+_NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?((?:[eE][-+]?[0-9]+)?)")
+
+
+def _ranges(n: int) -> list[tuple[int, int]]:
+    """Return the integers 10-25 % below and above `n`, as inclusive ranges that are not empty."""
+    both = ((-(-3 * n // 4), 9 * n // 10), (-(-11 * n // 10), 5 * n // 4))
+    return [(low, high) for low, high in both if n and low <= high]
+
+
+class _Number(NamedTuple):
+    """A number's text and the values 10-25 % off that are written in the same format.
+
+    The number of decimals is kept: a last decimal is neither dropped nor, where it was not 0, made 0,
+    and a whole amount stays whole (``92.0``) unless it is too small to.
+    """
+
+    sign: str
+    decimals: int
+    exponent: str
+    step: int
+    """What the ranges count, in units of the last decimal."""
+    ends_in_zero: bool
+    """Whether the last decimal may be 0."""
+    ranges: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, text: str) -> _Number | None:
+        """Parse a JSON number; None when `text` is none, or when no value fits."""
+        match = _NUMBER.fullmatch(text)
+        if match is None:
+            return None
+        sign, whole, decimals, exponent = match.groups(default="")
+        n, unit = int(whole + decimals), 10 ** len(decimals)
+        if not decimals.strip("0"):
+            ranges = _ranges(n // unit)
+            if ranges or not decimals:
+                return (
+                    cls(sign, len(decimals), exponent, unit, ends_in_zero=True, ranges=ranges)
+                    if ranges
+                    else None
+                )
+        ends_in_zero = decimals[-1] == "0"
+        ranges = [(low, high) for low, high in _ranges(n) if ends_in_zero or low < high or low % 10]
+        return cls(sign, len(decimals), exponent, 1, ends_in_zero, ranges) if ranges else None
+
+    def perturbed(self, draws: Draws) -> str:
+        """Return the text of one of the values; up and down are equally likely where both exist."""
+        low, high = draws.choice(self.ranges)
+        n = low + draws.index(high - low + 1)
+        if not self.ends_in_zero and n % 10 == 0:
+            n += 1 if n < high else -1
+        digits = str(n * self.step).rjust(self.decimals + 1, "0")
+        cut = len(digits) - self.decimals
+        fraction = "." + digits[cut:] if self.decimals else ""
+        return self.sign + digits[:cut] + fraction + self.exponent
+
+
+def _factual(box: list[Any], rules: FieldRules, draws: Draws) -> list[CorruptedField]:
+    numbers = []
+    for place in _places(box, rules.numeric):
+        # bool is an int to Python, not to JSON
+        if type(place.value) in (int, float) and (number := _Number.of(repr(place.value))):
+            numbers.append((place, number))
+    if not numbers:
+        return []
+    return [p.replace(type(p.value)(n.perturbed(draws))) for p, n in draws.some(numbers)]
+
+
+def _factual_text(text: str, draws: Draws) -> Corruption | None:
+    """Perturb a response that is nothing but the text of a number."""
+    number = _Number.of(text)
+    if number is None:
+        return None
+    new = number.perturbed(draws)
+    return new, (CorruptedField("$", json.loads(text), json.loads(new)),)
+
+
+def corrupt(
+    noise: NoiseType, text: str, rules: FieldRules, earlier: Mapping[str, tuple[str, ...]], draws: Draws
+) -> Corruption | None:
+    """Corrupt the text of a response silently.
+
+    Args:
+        noise: one of the silent types.
+        text: the true response: JSON as ``json.dumps`` writes it, or the text of a number.
+        rules: what may be touched.
+        earlier: state to the states before it.
+        draws: where every choice comes from.
+
+    Returns:
+        The new text and every changed field, or None when nothing can change.
+    """
+    if text[:1] not in ("{", "["):
+        return _factual_text(text, draws) if noise is NoiseType.FACTUAL and "$" in rules.numeric else None
+    try:
+        box = [json.loads(text)]
+    except ValueError:
+        return None
+    if noise is NoiseType.PARTIAL:
+        changed = _partial(box, rules, draws)
+    elif noise is NoiseType.STALE:
+        changed = _stale(box, rules, earlier, draws)
+    else:
+        changed = _factual(box, rules, draws)
+    return (json.dumps(box[0]), tuple(changed)) if changed else None
