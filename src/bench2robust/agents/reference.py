@@ -1,0 +1,288 @@
+"""The five reference policies: no language model, one walk, five ways to recover.
+
+| policy | a call fails | a write's answer is lost | stuck | doubts |
+|---|---|---|---|---|
+| naive | escalates | escalates | gives the goal up | – |
+| retry | same call, three times in all | repeats it blindly | reads again, the same way | – |
+| switch | next route | escalates | reads again, next route | – |
+| strategic | by the kind of failure | verifies first | reads again, then other routes | reads again |
+| omniscient | knows what is blocked | knows what was done | gives the goal up | knows the truth |
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bench2robust.core.errors import SpecError
+from bench2robust.core.plan import Act, Fetch, Route
+from bench2robust.core.ports import Briefing, Play
+from bench2robust.core.tools import ToolCall
+
+from .reading import PERSISTENT, TRANSIENT, Reading, Steps, ask
+from .walk import PATIENCE, Escalate, Memory, Source, Walk, missing
+
+ATTEMPTS = 3
+"""K_max + 1 under the default limits: noise never fails a tool so often in a row, a block always does."""
+
+
+class Naive(Walk):
+    """Escalates at the first failure, gives up a goal that is stuck."""
+
+
+class Retry(Walk):
+    """Makes the same call up to three times, then escalates; repeats writes blindly."""
+
+    attempts = ATTEMPTS
+
+    def __init__(self, briefing: Briefing) -> None:
+        super().__init__(briefing)
+        self.reads: Counter[str] = Counter()
+
+    def unstick(self, used: Sequence[str]) -> bool:
+        """Read the facts again, the same way, three times in all."""
+        again = [fact for fact in used if fact in self.sources and self.reads[fact] < ATTEMPTS - 1]
+        for fact in again:
+            self.reads[fact] += 1
+            self.forget(fact)
+        return bool(again)
+
+
+class Switch(Walk):
+    """Goes to the next route at once; escalates when there is none, and when a write fails."""
+
+    def __init__(self, briefing: Briefing) -> None:
+        super().__init__(briefing)
+        self.start: dict[str, int] = {}
+
+    def read(self, call: ToolCall) -> Steps[Reading]:
+        """Never make a failing call twice."""
+        return (yield from ask(call))
+
+    def routes(self, fetch: Fetch, facts: Memory) -> Iterator[tuple[int, Route]]:
+        """Try each route once; escalate at the end if one failed."""
+        tried = list(enumerate(fetch.routes))[self.start.get(fetch.fact, 0) :]
+        yield from tried
+        if any(missing(route, facts) for _, route in tried):
+            raise Escalate(f"no way to learn {fetch.fact} works")
+
+    def unstick(self, used: Sequence[str]) -> bool:
+        """Read each fact again once, by the route after the one that gave it."""
+        again = [fact for fact in used if fact not in self.start and self.next_route(fact)]
+        for fact in again:
+            self.start[fact] = self.next_route(fact)
+            self.forget(fact)
+        return bool(again)
+
+    def next_route(self, fact: str) -> int:
+        """Place of the route after the one that gave a fact, 0 where there is none."""
+        source = self.sources.get(fact)
+        if source is None or source.route is None or source.route + 1 == len(source.fetch.routes):
+            return 0
+        return source.route + 1
+
+
+class Strategic(Walk):
+    """Retries what passes, switches where it stays, verifies, doubts, abstains when no path is left.
+
+    Three failures of a tool in a row prove a block, for the whole episode.
+    """
+
+    def __init__(self, briefing: Briefing) -> None:
+        super().__init__(briefing)
+        self.streak: Counter[str] = Counter()
+        """Tool to its failures in a row."""
+        self.soured: set[str] = set()
+        """Tools whose streak holds a persistent failure."""
+        self.reads: Counter[str] = Counter()
+        """Fact to how often it was read again."""
+        self.tainted: defaultdict[str, set[int]] = defaultdict(set)
+        """Fact to the routes whose answers, though repeated, would not do."""
+        self.refusals: set[str] = set()
+        """Writes that their tool refused."""
+
+    def ask(self, call: ToolCall) -> Steps[Reading]:
+        """Make a call and learn about its tool."""
+        reading = yield from ask(call)
+        if not reading.noise:
+            self.streak[call.name] = 0
+            self.soured.discard(call.name)
+            return reading
+        self.streak[call.name] += 1
+        if reading.noise in PERSISTENT:
+            self.soured.add(call.name)
+        return reading
+
+    def read(self, call: ToolCall) -> Steps[Reading]:
+        """Retry a transient failure; leave the route at a persistent one, or when a block is proven."""
+        reading = yield from self.ask(call)
+        while reading.noise in TRANSIENT and not self.proven(call.name):
+            reading = yield from self.ask(call)
+        return reading
+
+    def routes(self, fetch: Fetch, facts: Memory) -> Iterator[tuple[int, Route]]:
+        """Try the most promising route until one answers or all are proven blocked: then abstain."""
+        left = list(enumerate(fetch.routes))
+        answered = not left
+        while left := [(place, route) for place, route in left if not self.blocked(route, facts)]:
+            place, route = min(left, key=lambda one: self.risk(fetch.fact, *one))
+            yield place, route
+            if not missing(route, facts):
+                answered = True
+                left.remove((place, route))
+        if not answered:
+            raise Escalate(f"every way to learn {fetch.fact} is blocked")
+
+    def write(self, act: Act) -> Steps[bool]:
+        """After a failure look whether the write has happened; repeat it only if it has not."""
+        lost = act.call.signature() in self.refusals
+        if lost:
+            return False
+        while not self.proven(act.call.name):
+            reading = yield from self.ask(act.call)
+            if not reading.noise:
+                return lost or not reading.genuine
+            lost = True
+            if (yield from self.verified(act)):
+                return True
+        raise Escalate(f"{act.call.name} is blocked")
+
+    def verified(self, act: Act) -> Steps[bool]:
+        """Read afresh, beside the facts the plan decided from, whether a write has happened."""
+        if act.verify is None or act.happened is None:
+            return False
+        seen: Memory = {}
+        try:
+            yield from self.obtain(self.at_hand(act.verify), seen)
+        except Escalate:
+            return False
+        record = seen[act.verify.fact]
+        return record is not None and act.happened(record)
+
+    def unstick(self, used: Sequence[str]) -> bool:
+        """Read again what looks wrong, or else everything that was used."""
+        return self.uneasy(used) or self.again(used)
+
+    def uneasy(self, used: Sequence[str]) -> bool:
+        """Read again what looks wrong by the domain's own redundancies."""
+        return self.again([fact for fact in used if self.doubtful(fact)])
+
+    def refused(self, act: Act) -> bool:
+        """Read again, once a write, what led to it: a refusal contradicts it."""
+        signature = act.call.signature()
+        first = signature not in self.refusals
+        self.refusals.add(signature)
+        return first and self.again(act.used)
+
+    def again(self, facts: Sequence[str]) -> bool:
+        """Forget facts to read them three times more the same way, then once by each other route."""
+        forgotten = False
+        for fact in facts:
+            source = self.sources.get(fact)
+            if source is None:
+                continue
+            if self.reads[fact] < ATTEMPTS:
+                self.reads[fact] += 1
+            elif self.elsewhere(fact, source):
+                self.tainted[fact].add(source.route or 0)
+            else:
+                continue
+            self.forget(fact)
+            forgotten = True
+        return forgotten
+
+    def elsewhere(self, fact: str, source: Source) -> bool:
+        """Whether a fact has a route that is open and not yet found wanting."""
+        used = self.tainted[fact] | {source.route}
+        return source.route is not None and any(
+            place not in used and not self.blocked(route, self.facts)
+            for place, route in enumerate(source.fetch.routes)
+        )
+
+    def doubtful(self, fact: str) -> bool:
+        """Whether a fact that was found looks wrong."""
+        source, value = self.sources.get(fact), self.facts.get(fact)
+        return source is not None and value is not None and source.fetch.doubts(value) is not None
+
+    def proven(self, tool: str) -> bool:
+        """Whether a tool is proven blocked."""
+        return self.streak[tool] >= ATTEMPTS
+
+    def blocked(self, route: Route, facts: Memory) -> bool:
+        """Whether a route still needs a tool that is proven blocked."""
+        return any(self.proven(part.call.name) for part in missing(route, facts))
+
+    def risk(self, fact: str, place: int, route: Route) -> tuple[bool, bool, int, int]:
+        """Rank a route: tainted last, then with persistent failures, then with more failures in a row."""
+        tools = {part.call.name for part in route.parts}
+        streak = max((self.streak[tool] for tool in tools), default=0)
+        return place in self.tainted[fact], not tools.isdisjoint(self.soured), streak, place
+
+
+class Omniscient(Walk):
+    """Never calls a blocked tool and never believes an injected response: the environment's ceiling.
+
+    Raises:
+        SpecError: the briefing has no oracle.
+    """
+
+    def __init__(self, briefing: Briefing) -> None:
+        super().__init__(briefing)
+        if briefing.oracle is None:
+            raise SpecError(
+                "expected an oracle, got oracle=None; the omniscient policy cannot play without one"
+            )
+        self.oracle = briefing.oracle
+
+    def read(self, call: ToolCall) -> Steps[Reading]:
+        """Call until the response is the tool's own."""
+        for _ in range(PATIENCE):
+            reading = yield from ask(call)
+            if not self.oracle.last().injected:
+                return reading
+        raise Escalate(f"{call.name} never answers undisturbed")
+
+    def routes(self, fetch: Fetch, facts: Memory) -> Iterator[tuple[int, Route]]:
+        """Leave out the blocked routes; escalate if that leaves none."""
+        is_open = [
+            (place, route)
+            for place, route in enumerate(fetch.routes)
+            if self.oracle.blocked.isdisjoint(part.call.name for part in route.parts)
+        ]
+        if fetch.routes and not is_open:
+            raise Escalate(f"every way to learn {fetch.fact} is blocked")
+        yield from is_open
+
+    def write(self, act: Act) -> Steps[bool]:
+        """Call until the tool has run."""
+        if act.call.name in self.oracle.blocked:
+            raise Escalate(f"{act.call.name} is blocked")
+        for _ in range(PATIENCE):
+            yield from ask(act.call)
+            if self.oracle.last().executed:
+                return not self.oracle.last().genuine_error
+        raise Escalate(f"{act.call.name} is never carried out")
+
+
+@dataclass(slots=True)
+class Reference:
+    """A reference policy as an agent (`core.ports.Agent`)."""
+
+    name: str
+    walk: type[Walk]
+    omniscient: bool = False
+
+    def play(self, briefing: Briefing) -> Play:
+        """Play one episode from the briefing's plan; raises SpecError when the briefing lacks what it needs."""
+        return self.walk(briefing).play()
+
+
+REFERENCES = (
+    Reference("naive", Naive),
+    Reference("retry", Retry),
+    Reference("switch", Switch),
+    Reference("strategic", Strategic),
+    Reference("omniscient", Omniscient, omniscient=True),
+)
+"""From the weakest to the ceiling."""
