@@ -14,7 +14,7 @@ from bench2robust.core.tools import ToolCall, ToolKind, ToolSpec
 
 from .alternatives import ALTERNATIVES, AddedTools
 from .environment import RetailEnvironment, Shop
-from .provider import retail_code, retail_data
+from .provider import retail_code, retail_data, status
 from .store import Base, Key, World
 
 _ESCALATION = "transfer_to_human_agents"
@@ -32,6 +32,12 @@ class RetailBenchmark:
     def __init__(self) -> None:
         self._plans: dict[str, tuple[Task, Plan]] = {}
         self._gold: dict[str, tuple[tuple[Action, ...], Mapping[Key, str]]] = {}
+
+    @cached_property
+    def version(self) -> str:
+        """Distribution and version of the installed τ²."""
+        found = status()
+        return f"{found.distribution} {found.version}"
 
     def tasks(self) -> Sequence[Task]:
         """Return the 114 tasks of τ²'s split ``base``, in file order."""
