@@ -28,7 +28,7 @@ class Benchmark(Protocol):
 
     name: str
     domain: str
-    """Name of the domain file (`bench2robust.domains.load`)."""
+    """Name of a domain that comes with the package, or the path of a domain file (``….toml``)."""
 
     @property
     def version(self) -> str:
