@@ -6,12 +6,12 @@ is 1 GB of things that an environment does not need, so it is installed without 
 the few libraries named here.
 
 Importing ``tau2`` logs through loguru and reads a ``.env`` file if it finds one. Its logger is disabled
-here first. ``tau2.registry`` and whatever imports litellm are never touched.
+here first. ``tau2.registry``, which imports litellm (20 s offline), is never touched; upstream's own
+``tau2/__init__`` imports litellm all the same, which the wheel's does not.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -181,6 +181,8 @@ def _not_importable(error: ImportError) -> NotInstalledError:
 
 
 def _distribution() -> tuple[str, str | None]:
+    import importlib.metadata  # 25 ms: only `status` needs it
+
     for name in _DISTRIBUTIONS:
         try:
             return name, importlib.metadata.version(name)
