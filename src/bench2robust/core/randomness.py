@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from struct import Struct
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -17,6 +18,7 @@ Part = str | int
 _SCALE = 2.0**-53
 _BYTES = 64
 _PER_BLOCK = _BYTES // 8
+_words = Struct(f">{_PER_BLOCK}Q").unpack
 
 
 def encode(path: Sequence[Part]) -> bytes:
@@ -43,20 +45,24 @@ class Draws:
     True
     """
 
-    __slots__ = ("_block", "_key", "_next")
+    __slots__ = ("_blocks", "_key", "_place", "_words")
 
     def __init__(self, *path: Part) -> None:
         self._key = encode(path)
-        self._next = 0
-        self._block = b""
+        self._blocks = 0
+        self._words: Sequence[int] = ()
+        self._place = _PER_BLOCK
 
     def uniform(self) -> float:
         """Return the next number in [0, 1)."""
-        block, place = divmod(self._next, _PER_BLOCK)
-        if place == 0:
-            self._block = blake2b(self._key, digest_size=_BYTES, salt=b"%d" % block).digest()
-        self._next += 1
-        return unit(self._block[place * 8 : place * 8 + 8])
+        place = self._place
+        if place == _PER_BLOCK:
+            block = blake2b(self._key, digest_size=_BYTES, salt=b"%d" % self._blocks).digest()
+            self._words = _words(block)
+            self._blocks += 1
+            place = 0
+        self._place = place + 1
+        return (self._words[place] >> 11) * _SCALE
 
     def between(self, low: float, high: float) -> float:
         """Return the next number in [low, high)."""
@@ -116,5 +122,6 @@ class Series:
     def after_first(self, n: int, block: bytes) -> Draws:
         """Return stream `n` with its first number taken; `block` is what `block(n)` returned."""
         draws = Draws.__new__(Draws)
-        draws._key, draws._next, draws._block = self._key + encode((n,)), 1, block
+        draws._key = self._key + encode((n,))
+        draws._blocks, draws._words, draws._place = 1, _words(block), 1
         return draws

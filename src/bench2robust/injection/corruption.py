@@ -22,70 +22,82 @@ Corruption = tuple[str, tuple[CorruptedField, ...]]
 """The new text, and what changed in it."""
 
 
-class _Place(NamedTuple):
-    path: tuple[str | int, ...]
-    parent: Any
-    key: str | int
-
-    @property
-    def value(self) -> Any:
-        return self.parent[self.key]
-
-    def replace(self, value: Any) -> CorruptedField:
-        true, self.parent[self.key] = self.parent[self.key], value
-        return CorruptedField(".".join(map(str, self.path)) or "$", true, value)
+_Path = tuple[str | int, ...]
+_Places = dict[_Path, tuple[Any, Any]]
+"""Path to the container and the key in it under which the place's value lies."""
 
 
 @lru_cache(maxsize=1024)
-def _segments(pattern: str) -> tuple[str, ...]:
-    return () if pattern == "$" else tuple(pattern.split("."))
+def _segments(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(() if pattern == "$" else tuple(pattern.split(".")) for pattern in patterns)
 
 
-def _places(box: list[Any], patterns: Iterable[str]) -> list[_Place]:
+def _places(box: list[Any], patterns: tuple[str, ...]) -> _Places:
     """Return every place of the JSON value in `box[0]` that a pattern matches, each once."""
-    found: dict[tuple[str | int, ...], _Place] = {}
-    for pattern in patterns:
-        frontier = [_Place((), box, 0)]
-        for segment in _segments(pattern):
-            reached = []
-            for path, parent, key in frontier:
-                value = parent[key]
-                keys: Iterable[str | int] = ()
-                if isinstance(value, dict):
-                    keys = value if segment == "*" else (segment,) if segment in value else ()
-                elif isinstance(value, list) and segment == "*":
-                    keys = range(len(value))
-                reached += [_Place((*path, k), value, k) for k in keys]
-            frontier = reached
-        for place in frontier:
-            found.setdefault(place.path, place)
-    return list(found.values())
+    found: _Places = {}
+    for segments in _segments(patterns):
+        if segments:
+            _find(box[0], segments, 0, (), found)
+        else:
+            found[()] = (box, 0)
+    return found
+
+
+def _find(value: Any, segments: tuple[str, ...], depth: int, path: _Path, found: _Places) -> None:
+    segment = segments[depth]
+    keys: Iterable[str | int]
+    if isinstance(value, dict):
+        keys = value if segment == "*" else (segment,) if segment in value else ()
+    elif isinstance(value, list) and segment == "*":
+        keys = range(len(value))
+    else:
+        return
+    if depth + 1 == len(segments):
+        for key in keys:
+            found[(*path, key)] = (value, key)
+    else:
+        for key in keys:
+            _find(value[key], segments, depth + 1, (*path, key), found)
+
+
+def _replace(path: _Path, parent: Any, key: Any, new: Any) -> CorruptedField:
+    true, parent[key] = parent[key], new
+    return CorruptedField(".".join(map(str, path)) or "$", true, new)
 
 
 def _partial(box: list[Any], rules: FieldRules, draws: Draws) -> list[CorruptedField]:
-    places = [p for p in _places(box, rules.critical) if p.value and isinstance(p.value, list | dict | str)]
-    if any(isinstance(p.value, str) for p in places):
-        # A state is an enum: an empty one would be malformed, not incomplete.
-        states = {p.path for p in _places(box, rules.state)}
-        places = [p for p in places if p.path not in states]
+    found = _places(box, rules.critical)
+    # A state is an enum: an empty one would be malformed, not incomplete.
+    states = _places(box, rules.state) if rules.state else {}
+    places = []
+    for path, (parent, key) in found.items():
+        value = parent[key]
+        if value and isinstance(value, list | dict | str) and path not in states:
+            places.append((path, parent, key))
     if not places:
         return []
-    changed, emptied = [], set[tuple[str | int, ...]]()
-    for place in sorted(draws.some(places), key=lambda p: len(p.path)):
-        if any(place.path[:depth] in emptied for depth in range(len(place.path))):
-            continue
-        emptied.add(place.path)
-        changed.append(place.replace(type(place.value)()))
+    changed, emptied = [], set[_Path]()
+    for path, parent, key in sorted(draws.some(places), key=lambda place: len(place[0])):
+        if not any(path[:depth] in emptied for depth in range(len(path))):
+            emptied.add(path)
+            changed.append(_replace(path, parent, key, type(parent[key])()))
     return changed
 
 
 def _stale(
     box: list[Any], rules: FieldRules, earlier: Mapping[str, tuple[str, ...]], draws: Draws
 ) -> list[CorruptedField]:
-    places = [p for p in _places(box, rules.state) if isinstance(p.value, str) and earlier.get(p.value)]
+    places = []
+    for path, (parent, key) in _places(box, rules.state).items():
+        value = parent[key]
+        if isinstance(value, str) and value in earlier:
+            places.append((path, parent, key, earlier[value]))
     if not places:
         return []
-    return [place.replace(draws.choice(earlier[place.value])) for place in draws.some(places)]
+    changed = []
+    for path, parent, key, states in draws.some(places):
+        changed.append(_replace(path, parent, key, draws.choice(states)))
+    return changed
 
 
 _NUMBER = re.compile(r"(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?((?:[eE][-+]?[0-9]+)?)")
@@ -114,6 +126,7 @@ class _Number(NamedTuple):
     ranges: list[tuple[int, int]]
 
     @classmethod
+    @lru_cache(maxsize=4096)  # an episode meets the same prices again and again
     def of(cls, text: str) -> _Number | None:
         """Parse a JSON number; None when `text` is none, or when no value fits."""
         match = _NUMBER.fullmatch(text)
@@ -123,12 +136,10 @@ class _Number(NamedTuple):
         n, unit = int(whole + decimals), 10 ** len(decimals)
         if not decimals.strip("0"):
             ranges = _ranges(n // unit)
-            if ranges or not decimals:
-                return (
-                    cls(sign, len(decimals), exponent, unit, ends_in_zero=True, ranges=ranges)
-                    if ranges
-                    else None
-                )
+            if ranges:
+                return cls(sign, len(decimals), exponent, unit, ends_in_zero=True, ranges=ranges)
+            if not decimals:
+                return None
         ends_in_zero = decimals[-1] == "0"
         ranges = [(low, high) for low, high in _ranges(n) if ends_in_zero or low < high or low % 10]
         return cls(sign, len(decimals), exponent, 1, ends_in_zero, ranges) if ranges else None
@@ -146,14 +157,18 @@ class _Number(NamedTuple):
 
 
 def _factual(box: list[Any], rules: FieldRules, draws: Draws) -> list[CorruptedField]:
-    numbers = []
-    for place in _places(box, rules.numeric):
+    places = []
+    for path, (parent, key) in _places(box, rules.numeric).items():
+        kind = type(parent[key])
         # bool is an int to Python, not to JSON
-        if type(place.value) in (int, float) and (number := _Number.of(repr(place.value))):
-            numbers.append((place, number))
-    if not numbers:
+        if (kind is float or kind is int) and (number := _Number.of(repr(parent[key]))):
+            places.append((path, parent, key, kind, number))
+    if not places:
         return []
-    return [p.replace(type(p.value)(n.perturbed(draws))) for p, n in draws.some(numbers)]
+    changed = []
+    for path, parent, key, kind, number in draws.some(places):
+        changed.append(_replace(path, parent, key, kind(number.perturbed(draws))))
+    return changed
 
 
 def _factual_text(text: str, draws: Draws) -> Corruption | None:
