@@ -1,1 +1,39 @@
-"""TODO."""
+"""Many episodes: what to run, running it, keeping it, and what it shows.
+
+>>> from bench2robust.evaluation import RunSpec, run
+>>> spec = RunSpec("tau2-retail", agents=("naive", "strategic"), seeds=(0, 1, 2))
+>>> for row in run(spec, "runs/first").rows:  # doctest: +SKIP
+...     print(row.agent, row.mode, row.pass_rate.mean)
+"""
+
+from .certificate import certify, certify_task
+from .episode import Job, run_episode
+from .lines import Episode, Result
+from .registry import load, names
+from .runner import Run, Status, Watch, forecast, load_run, run
+from .schedule import Schedule
+from .spec import RunSpec
+from .summary import Rate, Row, ScenarioCount, summarise
+
+__all__ = [
+    "Episode",
+    "Job",
+    "Rate",
+    "Result",
+    "Row",
+    "Run",
+    "RunSpec",
+    "ScenarioCount",
+    "Schedule",
+    "Status",
+    "Watch",
+    "certify",
+    "certify_task",
+    "forecast",
+    "load",
+    "load_run",
+    "names",
+    "run",
+    "run_episode",
+    "summarise",
+]

@@ -1,0 +1,176 @@
+"""One episode: task, agent, user and injected environment in, trajectory and outcome out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from traceback import extract_tb
+
+from bench2robust import agents, domains
+from bench2robust.core.domain import Domain
+from bench2robust.core.episode import Assignment, Message, Mode, Role, Task, Trajectory
+from bench2robust.core.errors import AgentError, B2RError, BenchmarkError
+from bench2robust.core.ports import Agent, Benchmark, Briefing, Environment, Play, User, Utterance
+from bench2robust.core.tools import ToolCall, ToolKind, ToolResponse
+from bench2robust.injection import InjectionSpec, Injector, NoiseProfile
+
+from .lines import Episode, Result
+from .outcome import ESCALATED, judge
+
+DONE, MAX_STEPS = "done", "max_steps"
+_NOTHING = InjectionSpec(profile=NoiseProfile.empty())
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What decides an episode besides the benchmark and the agent."""
+
+    task: Task
+    mode: Mode
+    seed: int
+    assignment: Assignment
+    injection: InjectionSpec
+    """What is injected, in the modes that inject."""
+    max_steps: int
+
+
+class Ticket:
+    """A user who says everything at once, the way a ticket does, and has nothing to add."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def reply(self, said: str | None) -> str | None:
+        """Return the whole request first; after that, that there is nothing to add."""
+        return self._task.instructions if said is None else "That is all I can tell you. Please go on."
+
+
+def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
+    """Play one episode and judge it.
+
+    Raises:
+        AgentError: the agent raised, or did something its port does not allow.
+        BenchmarkError: the environment raised.
+    """
+    environment = benchmark.open(job.task, alternatives=job.mode.alternatives)
+    tools = benchmark.tools(job.mode.alternatives)
+    injector = Injector(
+        job.injection if job.mode.injected else _NOTHING,
+        job.seed,
+        job.task.id,
+        domain=domain_of(benchmark),
+        tools=tools,
+        blocked=job.assignment.blocked,
+    )
+    user = Ticket(job.task)
+    briefing = Briefing(
+        task=job.task,
+        tools=tools,
+        policy=benchmark.policy(job.mode.alternatives),
+        opening=user.reply(None) or "",
+        plan=benchmark.plan(job.task) if agent.name in agents.REFERENCE else None,
+        oracle=injector if agent.omniscient else None,
+    )
+    kinds = {tool.name: tool.kind for tool in tools}
+    talk = _Talk(agent.name, agent.play(briefing), user, injector, environment, kinds)
+    trajectory = talk.run(briefing.opening, job.max_steps)
+    outcome = judge(trajectory, environment.score(trajectory.said), job.task, job.assignment, kinds)
+    return Episode(Result(job.task.id, agent.name, job.mode, job.seed, job.assignment, outcome), trajectory)
+
+
+@cache
+def _load_domain(name: str) -> Domain:
+    return domains.load_file(name) if name.endswith(".toml") else domains.load(name)
+
+
+def domain_of(benchmark: Benchmark) -> Domain:
+    """Return the benchmark's domain, loaded once."""
+    return _load_domain(benchmark.domain)
+
+
+@dataclass(slots=True)
+class _Talk:
+    """The conversation of one episode."""
+
+    agent: str
+    play: Play
+    user: User
+    injector: Injector
+    environment: Environment
+    kinds: Mapping[str, ToolKind]
+
+    def run(self, opening: str, max_steps: int) -> Trajectory:
+        """Let the agent act until it is done, hands over or has used up its steps."""
+        trajectory = Trajectory([Message(Role.USER, opening)])
+        answer: ToolResponse | str | None = None
+        while not trajectory.ended:
+            action = self._next(answer)
+            if action is None:
+                trajectory.ended = DONE
+                break
+            trajectory.steps += 1
+            if isinstance(action, ToolCall):
+                answer = self._call(action, trajectory)
+            elif isinstance(action, Utterance):
+                answer = self._say(action, trajectory)
+            else:
+                raise AgentError(
+                    f"agent={self.agent!r} has to yield a ToolCall or an Utterance, got {type(action).__name__}={action!r}"
+                )
+            if trajectory.steps >= max_steps and not trajectory.ended:
+                trajectory.ended = MAX_STEPS
+        self.play.close()
+        trajectory.records = list(self.injector.records)
+        return trajectory
+
+    def _next(self, answer: ToolResponse | str | None) -> ToolCall | Utterance | None:
+        """Return the agent's next action, or None when it has returned."""
+        try:
+            return next(self.play) if answer is None else self.play.send(answer)
+        except StopIteration:
+            return None
+        except B2RError:
+            raise
+        except Exception as error:
+            raise AgentError(f"agent={self.agent!r} broke: {_described(error)}") from error
+
+    def _call(self, call: ToolCall, trajectory: Trajectory) -> ToolResponse:
+        if not isinstance(call.name, str) or not isinstance(call.arguments, Mapping):
+            raise AgentError(
+                f"agent={self.agent!r} has to call a name with a mapping of arguments, got call={call!r}"
+            )
+        response = self.injector.call(call, self._execute)
+        record = self.injector.last()
+        trajectory.messages.append(Message(Role.ASSISTANT, record=record.index))
+        trajectory.messages.append(Message(Role.TOOL, response.text, record.index))
+        handed_over = self.kinds.get(call.name) is ToolKind.ESCALATION
+        if handed_over and record.executed and not record.genuine_error:
+            trajectory.ended = ESCALATED
+        return response
+
+    def _execute(self, call: ToolCall) -> ToolResponse:
+        try:
+            return self.environment.call(call)
+        except B2RError:
+            raise
+        except Exception as error:
+            raise BenchmarkError(
+                f"the environment broke on tool={call.name!r}: {_described(error)}"
+            ) from error
+
+    def _say(self, utterance: Utterance, trajectory: Trajectory) -> str:
+        trajectory.messages.append(Message(Role.ASSISTANT, utterance.text))
+        words = None if utterance.last else self.user.reply(utterance.text)
+        if words is None:
+            trajectory.ended = DONE
+            return ""
+        trajectory.messages.append(Message(Role.USER, words))
+        return words
+
+
+def _described(error: Exception) -> str:
+    """Return an error and the place it came from, on one line."""
+    where = extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text} ({where.filename}:{where.lineno})"

@@ -1,0 +1,247 @@
+"""One episode as one line of JSON, and back.
+
+Keys whose value is the usual one are left out; `decode` puts them back. A line looks like this::
+
+    {"id": "13:naive:inject_alt:0", "task": "13", "agent": "naive", "mode": "inject_alt", "seed": 0,
+     "assignment": {"assigned": "s2", "effective": "s2", "class": "order", "side": "…", "blocked": ["…"]},
+     "outcome": {"passed": true, "parts": {"database": true}, "escalation": "none", "steps": 5, "calls": 4,
+                 "injections": 1, "blocked_calls": 0, "blind_repeats": 0},
+     "ended": "done", "messages": [["user", "…"], ["call", 0], ["assistant", "…"]],
+     "calls": [{"tool": "…", "arguments": {}, "ordinal": 0, "executed": true, "drawn": "timeout",
+                "noise": "timeout", "landed": true, "delivered": "…", "error": true, "true": "…"}]}
+
+``["call", n]`` in `messages` stands for the assistant's call n and the tool's answer to it.
+In `calls`: `executed` says whether the real tool ran; `true` is what it answered, left out where that
+equals `delivered`; `error` says that the agent saw an error, `genuine_error` that the tool itself
+answered with one; `drawn`, `noise`, `landed`, `blocked`, `withheld` and `corrupted` are those of
+`core.tools.CallRecord` (no `noise` means clean, no `drawn` means that nothing was drawn).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bench2robust.core.episode import (
+    Assignment,
+    Escalation,
+    Message,
+    Mode,
+    Outcome,
+    Role,
+    Scenario,
+    Score,
+    Trajectory,
+)
+from bench2robust.core.errors import AgentError
+from bench2robust.core.noise import NoiseType
+from bench2robust.core.tools import CallRecord, CorruptedField, ToolCall, ToolResponse
+
+_CALL = "call"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Who played which episode, and how it ended."""
+
+    task: str
+    agent: str
+    mode: Mode
+    seed: int
+    assignment: Assignment
+    outcome: Outcome
+
+    @property
+    def id(self) -> str:
+        """``TASK:AGENT:MODE:SEED``."""
+        return f"{self.task}:{self.agent}:{self.mode}:{self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A result and what led to it."""
+
+    result: Result
+    trajectory: Trajectory
+
+
+def encode(episode: Episode) -> bytes:
+    """Return the episode as one line, newline included; equal episodes give equal bytes.
+
+    Raises:
+        AgentError: an argument of a call is not JSON.
+    """
+    result, trajectory = episode.result, episode.trajectory
+    line = {
+        "id": result.id,
+        "task": result.task,
+        "agent": result.agent,
+        "mode": result.mode,
+        "seed": result.seed,
+        "assignment": _assignment(result.assignment),
+        "outcome": _outcome(result.outcome),
+        "ended": trajectory.ended,
+        "messages": [_message(m) for m in trajectory.messages if m.role is not Role.TOOL],
+        "calls": [_record(record) for record in trajectory.records],
+    }
+    try:
+        return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    except (TypeError, ValueError) as error:
+        raise AgentError(
+            f"agent={result.agent!r} gave a call arguments that are not JSON ({error})"
+        ) from error
+
+
+def decode(line: bytes | str) -> Episode:
+    """Return the episode of a line.
+
+    Raises:
+        ValueError: the line is not JSON, or not an episode.
+    """
+    data = json.loads(line)
+    try:
+        result = _read_result(data)
+        records = [_read_record(index, call) for index, call in enumerate(data["calls"])]
+        messages = [m for role, what in data["messages"] for m in _read_messages(role, what, records)]
+        return Episode(result, Trajectory(messages, records, result.outcome.steps, data["ended"]))
+    except (KeyError, TypeError, IndexError) as error:
+        raise _not_an_episode(error) from error
+
+
+def decode_result(line: bytes | str) -> Result:
+    """Return the result of a line, without the trajectory.
+
+    Raises:
+        ValueError: the line is not JSON, or not an episode.
+    """
+    data = json.loads(line)
+    try:
+        return _read_result(data)
+    except (KeyError, TypeError) as error:
+        raise _not_an_episode(error) from error
+
+
+def _not_an_episode(error: Exception) -> ValueError:
+    return ValueError(f"not an episode ({type(error).__name__}: {error})")
+
+
+def _read_result(data: Mapping[str, Any]) -> Result:
+    return Result(
+        task=data["task"],
+        agent=data["agent"],
+        mode=Mode(data["mode"]),
+        seed=data["seed"],
+        assignment=_read_assignment(data["assignment"]),
+        outcome=_read_outcome(data["outcome"]),
+    )
+
+
+def _assignment(assignment: Assignment) -> dict[str, Any]:
+    data: dict[str, Any] = {"assigned": assignment.assigned, "effective": assignment.effective}
+    if assignment.equivalence:
+        data["class"] = assignment.equivalence
+    if assignment.side:
+        data["side"] = assignment.side
+    if assignment.blocked:
+        data["blocked"] = sorted(assignment.blocked)
+    return data
+
+
+def _read_assignment(data: Mapping[str, Any]) -> Assignment:
+    return Assignment(
+        assigned=Scenario(data["assigned"]),
+        effective=Scenario(data["effective"]),
+        blocked=frozenset(data.get("blocked", ())),
+        equivalence=data.get("class", ""),
+        side=data.get("side", ""),
+    )
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "passed": outcome.score.passed,
+        "parts": dict(outcome.score.parts),
+        "escalation": outcome.escalation,
+        "steps": outcome.steps,
+        "calls": outcome.calls,
+        "injections": outcome.injections,
+        "blocked_calls": outcome.blocked_calls,
+        "blind_repeats": outcome.blind_repeats,
+    }
+
+
+def _read_outcome(data: Mapping[str, Any]) -> Outcome:
+    return Outcome(
+        score=Score(data["passed"], data["parts"]),
+        escalation=Escalation(data["escalation"]),
+        steps=data["steps"],
+        calls=data["calls"],
+        injections=data["injections"],
+        blocked_calls=data["blocked_calls"],
+        blind_repeats=data["blind_repeats"],
+    )
+
+
+def _message(message: Message) -> tuple[str, str | int]:
+    if message.record is not None:
+        return (_CALL, message.record)
+    return (message.role, message.text)
+
+
+def _read_messages(role: str, what: Any, records: list[CallRecord]) -> list[Message]:
+    if role != _CALL:
+        return [Message(Role(role), what)]
+    answer = Message(Role.TOOL, records[what].delivered.text, what)
+    return [Message(Role.ASSISTANT, record=what), answer]
+
+
+def _record(record: CallRecord) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "tool": record.call.name,
+        "arguments": dict(record.call.arguments),
+        "ordinal": record.ordinal,
+        "executed": record.executed,
+        "delivered": record.delivered.text,
+    }
+    if record.delivered.error:
+        data["error"] = True
+    if record.drawn is not None:
+        data["drawn"] = record.drawn
+    if record.landed:
+        data["noise"] = record.noise
+        data["landed"] = True
+    if record.blocked:
+        data["blocked"] = True
+    if record.withheld is not None:
+        data["withheld"] = record.withheld
+    if record.genuine_error:
+        data["genuine_error"] = True
+    if record.true is not None and record.true.text != record.delivered.text:
+        data["true"] = record.true.text
+    if record.corrupted:
+        data["corrupted"] = [
+            {"path": c.path, "true": c.true, "delivered": c.delivered} for c in record.corrupted
+        ]
+    return data
+
+
+def _read_record(index: int, data: Mapping[str, Any]) -> CallRecord:
+    true = None
+    if data["executed"]:
+        true = ToolResponse(data.get("true", data["delivered"]), data.get("genuine_error", False))
+    return CallRecord(
+        index=index,
+        call=ToolCall(data["tool"], data["arguments"]),
+        ordinal=data["ordinal"],
+        true=true,
+        delivered=ToolResponse(data["delivered"], data.get("error", False)),
+        drawn=NoiseType(data["drawn"]) if "drawn" in data else None,
+        noise=NoiseType(data.get("noise", NoiseType.CLEAN)),
+        blocked=data.get("blocked", False),
+        withheld=data.get("withheld"),
+        corrupted=tuple(
+            CorruptedField(c["path"], c["true"], c["delivered"]) for c in data.get("corrupted", ())
+        ),
+    )

@@ -1,0 +1,117 @@
+"""Which episodes a run consists of, and in which order: agents × modes × seeds × tasks."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from bench2robust import __version__, agents
+from bench2robust.core.episode import Assignment, Mode, Task
+from bench2robust.injection import TEXTS_VERSION, assign
+
+from . import registry
+from .certificate import certify
+from .episode import Job, domain_of, run_episode
+from .lines import Episode
+from .spec import RunSpec, select
+from .store import FORMAT
+
+
+class Schedule:
+    """A spec that has met its benchmark: every episode has a place, from 0.
+
+    Args:
+        spec: what to run.
+
+    Raises:
+        UnknownNameError: a benchmark, a task, or a tool in the profile that nobody knows.
+        NotInstalledError: what the benchmark needs is not installed.
+    """
+
+    def __init__(self, spec: RunSpec) -> None:
+        self.benchmark = registry.load(spec.benchmark)
+        known = {task.id: task for task in self.benchmark.tasks()}
+        self.spec = replace(spec, tasks=select(spec.tasks, tuple(known)))
+        """The spec with its tasks spelled out, in the benchmark's order."""
+        self.tasks: tuple[Task, ...] = tuple(known[name] for name in self.spec.tasks)
+        spec.injection.profile.check_tools(tool.name for tool in self.benchmark.tools(alternatives=True))
+
+    def __len__(self) -> int:
+        spec = self.spec
+        return len(spec.agents) * len(spec.modes) * len(spec.seeds) * len(self.tasks)
+
+    def ids(self) -> Iterator[str]:
+        """Return the id of every episode, in order."""
+        for place in range(len(self)):
+            yield self.id(place)
+
+    def id(self, place: int) -> str:
+        """Return the id of the episode at a place."""
+        agent, mode, seed, task = self._at(place)
+        return f"{task.id}:{agent}:{mode}:{seed}"
+
+    def task(self, place: int) -> Task:
+        """Return the task of the episode at a place."""
+        return self.tasks[place % len(self.tasks)]
+
+    def play(self, place: int) -> Episode:
+        """Play the episode at a place.
+
+        Raises:
+            AgentError: the agent broke.
+            BenchmarkError: the benchmark broke.
+        """
+        agent, mode, seed, task = self._at(place)
+        job = Job(
+            task, mode, seed, self._assignment(mode, seed, task), self.spec.injection, self.spec.max_steps
+        )
+        return run_episode(self.benchmark, agents.create(agent), job)
+
+    def prepare(self) -> None:
+        """Establish the certificates, if a scenario needs them; worker processes then share them."""
+        mix = self.spec.scenarios.mix
+        if Mode.INJECT_ALT in self.spec.modes and mix.s1 < 100:
+            certify(self.spec.benchmark)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """Everything that decides the results, as JSON values."""
+        versions = {"bench2robust": __version__, "benchmark": self.benchmark.version, "texts": TEXTS_VERSION}
+        return {**self.spec.to_dict(), "versions": versions}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen hexadecimal digits that are equal exactly for runs with equal results."""
+        text = json.dumps(self.identity, sort_keys=True)
+        return blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the manifest of a run folder."""
+        return {
+            "format": FORMAT,
+            "fingerprint": self.fingerprint,
+            "episodes": len(self),
+            "spec": self.identity,
+            "python": platform.python_version(),
+        }
+
+    def _at(self, place: int) -> tuple[str, Mode, int, Task]:
+        spec = self.spec
+        rest, task = divmod(place, len(self.tasks))
+        rest, seed = divmod(rest, len(spec.seeds))
+        agent, mode = divmod(rest, len(spec.modes))
+        return spec.agents[agent], spec.modes[mode], spec.seeds[seed], self.tasks[task]
+
+    def _assignment(self, mode: Mode, seed: int, task: Task) -> Assignment:
+        if mode is not Mode.INJECT_ALT:
+            return Assignment()
+        mix = self.spec.scenarios.mix
+        if mix.s1 == 100:
+            return Assignment()
+        eligibility = certify(self.spec.benchmark)[task.id]
+        return assign(seed, task.id, self.spec.scenarios, eligibility, domain_of(self.benchmark))

@@ -1,0 +1,235 @@
+"""The run folder: ``manifest.json``, ``episodes.jsonl`` (append-only), ``summary.json``.
+
+Nothing in it depends on when, where or how concurrently a run was made, so the same command always
+gives the same bytes. Episodes are appended in schedule order, each with one write: whatever moment a
+run is killed at, at most the last line is torn, and opening the folder again cuts that one off.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from bench2robust.core.errors import FolderError
+
+from .lines import Episode, Result, decode, decode_result
+
+T = TypeVar("T")
+MANIFEST, EPISODES, SUMMARY = "manifest.json", "episodes.jsonl", "summary.json"
+FORMAT = 1
+"""Version of the folder's format."""
+
+
+class RunFolder:
+    """A run folder opened for writing; nobody else can write to it meanwhile.
+
+    Args:
+        path: the folder; created when missing.
+        manifest: what this run is; a folder that holds another run is refused.
+
+    Raises:
+        FolderError: it cannot be written, is in use, or holds something else.
+    """
+
+    def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
+        self.path = path
+        self._file = _locked(path)
+        try:
+            self._claim(manifest)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Give the folder free."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def fileno(self) -> int:
+        """Return the file descriptor that holds the lock; a child process has to close its copy."""
+        return self._file
+
+    def resume(self, ids: Iterator[str]) -> Iterator[Result]:
+        """Cut off a torn last line, then return what is there, checked against the ids it should have.
+
+        Raises:
+            FolderError: a line is no episode, or not the one that belongs there.
+        """
+        _cut_torn_line(self._file)
+        for number, result in enumerate(read_results(self.path), start=1):
+            expected = next(ids, None)
+            if result.id != expected:
+                raise FolderError(
+                    f"{self.path / EPISODES} line {number}: expected episode={expected!r}, got id={result.id!r}; "
+                    "the file was changed: use another folder"
+                )
+            yield result
+
+    def append(self, line: bytes) -> None:
+        """Append one line.
+
+        Raises:
+            FolderError: the disk is full, or the like.
+        """
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Write the summary."""
+        _write(self.path / SUMMARY, summary)
+
+    def _claim(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest, or check that the one which is there is the same."""
+        file = self.path / MANIFEST
+        if file.exists():
+            _check_same(self.path, read_manifest(self.path), manifest)
+        else:
+            _write(file, manifest)
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest of a run folder.
+
+    Raises:
+        FolderError: it is not a run folder, or one of another format.
+    """
+    file = path / MANIFEST
+    try:
+        manifest = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        raise FolderError(f"expected a run folder, found no {MANIFEST} in path='{path}'") from None
+    except (OSError, ValueError) as error:
+        raise FolderError(f"expected JSON in '{file}' ({error})") from error
+    found = manifest.get("format") if isinstance(manifest, dict) else None
+    if found != FORMAT:
+        raise FolderError(f"expected format {FORMAT} in '{file}', got format={found!r}")
+    return dict(manifest)
+
+
+def read_episodes(path: Path) -> Iterator[Episode]:
+    """Return the episodes of a run folder, in schedule order; a torn last line is left out.
+
+    Raises:
+        FolderError: a line is no episode.
+    """
+    return _read(path, decode)
+
+
+def read_results(path: Path) -> Iterator[Result]:
+    """Return the results of a run folder the same way, several times faster.
+
+    Raises:
+        FolderError: a line is no episode.
+    """
+    return _read(path, decode_result)
+
+
+def _read(path: Path, read: Callable[[bytes], T]) -> Iterator[T]:
+    file = path / EPISODES
+    if not file.exists():
+        return
+    with file.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield read(line)
+            except ValueError as error:
+                raise FolderError(
+                    f"{file} line {number}: {error}; the file was changed: use another folder"
+                ) from error
+
+
+def _locked(path: Path) -> int:
+    """Create the folder and return its locked episode file."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        foreign = sorted(entry.name for entry in path.iterdir())
+        if foreign and not {MANIFEST, EPISODES} & set(foreign):
+            raise FolderError(
+                f"expected a run folder or an empty one, '{path}' holds {foreign[0]!r}; choose another"
+            )
+        file = os.open(path / EPISODES, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            raise FolderError(
+                f"another run is writing to folder='{path}'; wait for it, or choose another"
+            ) from None
+        raise _unwritable(path, error) from error
+    return file
+
+
+def _unwritable(path: Path, error: OSError) -> FolderError:
+    return FolderError(
+        f"expected a folder that can be written, got out='{path}' ({error.strerror}); choose another"
+    )
+
+
+def _check_same(path: Path, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    if there.get("fingerprint") == wanted["fingerprint"]:
+        return
+    names = _differences(there.get("spec"), wanted["spec"]) or ["versions"]
+    raise FolderError(
+        f"folder='{path}' holds another run: {', '.join(names)} differ; choose another folder, or repeat its command"
+    )
+
+
+def _differences(there: Any, wanted: Mapping[str, Any]) -> Sequence[str]:
+    """Return ``key (there → wanted)`` for every top-level key whose value differs."""
+    if not isinstance(there, Mapping):
+        return ["manifest"]
+    keys = [key for key in wanted if there.get(key) != wanted[key]]
+    return [f"{key} ({_short(there.get(key))} there, {_short(wanted[key])} here)" for key in keys]
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _cut_torn_line(file: int) -> None:
+    """Cut the file behind its last newline."""
+    end = os.lseek(file, 0, os.SEEK_END)
+    at = end
+    while at > 0:
+        start = max(0, at - 65536)
+        newline = os.pread(file, at - start, start).rfind(b"\n")
+        if newline >= 0:
+            at = start + newline + 1
+            break
+        at = start
+    if at != end:
+        os.ftruncate(file, at)
+
+
+def _write(file: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON so that a reader, or a kill, sees the old file or the new one, never half of it."""
+    half = file.with_name(f".{file.name}.half")
+    try:
+        half.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        half.replace(file)
+    except OSError as error:
+        raise _unwritable(file.parent, error) from error

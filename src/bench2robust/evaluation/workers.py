@@ -1,0 +1,196 @@
+"""Plays episodes of a schedule in this process or in several, and gives them back in order.
+
+Each worker has its own pipe. It holds no copy of anybody else's, nor of the run folder's lock, so it
+ends by itself when its parent dies, at whatever moment, and never keeps the folder busy.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import TYPE_CHECKING
+
+from bench2robust.core.errors import AgentError, B2RError, BenchmarkError, SubjectError
+
+from .lines import Result, encode
+from .schedule import Schedule
+
+if TYPE_CHECKING:
+    from multiprocessing.context import ForkProcess
+
+_MOST_AT_ONCE = 32
+"""Episodes handed to a worker at a time; also the unit in which workers may run ahead."""
+_AHEAD = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One episode, played and encoded."""
+
+    place: int
+    line: bytes
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """An episode that could not be played to its end."""
+
+    place: int
+    family: type[Exception]
+    problem: str
+    trace: str
+
+    def error(self, schedule: Schedule) -> Exception:
+        """Return the error to raise, which names the episode."""
+        error = self.family(f"episode={schedule.id(self.place)!r}: {self.problem}")
+        if not isinstance(error, B2RError):
+            error.add_note(self.trace)
+        return error
+
+
+def usable_cpus() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def play_all(schedule: Schedule, start: int, workers: int, held: tuple[int, ...] = ()) -> Iterator[Played]:
+    """Play every episode from place `start` on, and return them in schedule order.
+
+    Args:
+        schedule: the episodes.
+        start: the first place to play.
+        workers: how many processes play (1: this one).
+        held: file descriptors that workers must not keep open.
+
+    Raises:
+        AgentError, BenchmarkError: an agent or the benchmark broke; the message names the episode.
+        SubjectError: a worker process died; the message names the episode that it was playing.
+    """
+    left = len(schedule) - start
+    workers = min(workers, -(-left // 2))
+    if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        for place in range(start, len(schedule)):
+            yield _sound(_play(schedule, place), schedule)
+        return
+    crew = _Crew(schedule, workers, held)
+    try:
+        yield from crew.play(range(start, len(schedule)))
+    finally:
+        crew.dismiss()
+
+
+def _play(schedule: Schedule, place: int) -> Played | Broken:
+    try:
+        episode = schedule.play(place)
+        return Played(place, encode(episode), episode.result)
+    except (AgentError, BenchmarkError) as error:
+        return Broken(place, type(error), str(error), "")
+    except B2RError as error:
+        return Broken(place, SubjectError, str(error), "")
+    except Exception as error:
+        return Broken(place, RuntimeError, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+def _sound(played: Played | Broken, schedule: Schedule) -> Played:
+    if isinstance(played, Broken):
+        raise played.error(schedule)
+    return played
+
+
+class _Crew:
+    """Worker processes, and who of them is playing what."""
+
+    def __init__(self, schedule: Schedule, workers: int, held: tuple[int, ...]) -> None:
+        self._schedule = schedule
+        self._processes: dict[Connection, ForkProcess] = {}
+        self._playing: dict[Connection, deque[int]] = {}
+        context = multiprocessing.get_context("fork")
+        gc.collect()
+        gc.freeze()
+        try:
+            for _ in range(workers):
+                ours, theirs = context.Pipe()
+                strangers = (*self._processes, ours)
+                process = context.Process(target=_work, args=(schedule, theirs, strangers, held), daemon=True)
+                process.start()
+                theirs.close()
+                self._processes[ours] = process
+        finally:
+            gc.unfreeze()
+
+    def play(self, places: range) -> Iterator[Played]:
+        """Hand out the places, and return what was played in order."""
+        size = min(_MOST_AT_ONCE, -(-len(places) // (4 * len(self._processes))))
+        chunks = deque(places[at : at + size] for at in range(0, len(places), size))
+        ahead = _AHEAD * size * len(self._processes)
+        early: dict[int, Played] = {}
+        following = places.start
+        while following < places.stop:
+            for worker in self._processes:
+                if worker not in self._playing and chunks and chunks[0].start < following + ahead:
+                    self._hand(worker, chunks.popleft())
+            ready = wait(list(self._playing))
+            for worker in [worker for worker in self._playing if worker in ready]:
+                played = self._receive(worker)
+                early[played.place] = played
+            while following in early:
+                yield early.pop(following)
+                following += 1
+
+    def dismiss(self) -> None:
+        """End every worker."""
+        for connection, process in self._processes.items():
+            connection.close()
+            process.terminate()
+            process.join()
+
+    def _hand(self, worker: Connection, places: range) -> None:
+        self._playing[worker] = deque(places)
+        try:
+            worker.send(places)
+        except OSError:
+            raise self._died(worker) from None
+
+    def _receive(self, worker: Connection) -> Played:
+        try:
+            played: Played | Broken = worker.recv()
+        except (EOFError, OSError):
+            raise self._died(worker) from None
+        left = self._playing[worker]
+        left.popleft()
+        if not left:
+            del self._playing[worker]
+        return _sound(played, self._schedule)
+
+    def _died(self, worker: Connection) -> SubjectError:
+        process = self._processes[worker]
+        process.join()
+        episode = self._schedule.id(self._playing[worker][0])
+        return SubjectError(
+            f"a worker died (exit code {process.exitcode}) while it played episode={episode!r}"
+        )
+
+
+def _work(
+    schedule: Schedule, parent: Connection, strangers: tuple[Connection, ...], held: tuple[int, ...]
+) -> None:
+    """Play what the parent hands out until it hangs up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for connection in strangers:
+        connection.close()
+    for file in held:
+        os.close(file)
+    try:
+        while True:
+            for place in parent.recv():
+                parent.send(_play(schedule, place))
+    except (EOFError, OSError):
+        return
