@@ -14,6 +14,7 @@ from bench2robust.core.tools import ToolCall, ToolKind, ToolSpec
 
 from .alternatives import ALTERNATIVES, AddedTools
 from .environment import RetailEnvironment, Shop
+from .plan import compile_plan
 from .provider import retail_code, retail_data, status
 from .store import Base, Key, World
 
@@ -68,9 +69,8 @@ class RetailBenchmark:
         """Return the compiled reference solution of the task (compiled once, on the pristine database)."""
         known = self._plans.get(task.id)
         if known is None or known[0] != task:
-            from .plan import compile_plan
-
-            known = self._plans[task.id] = task, compile_plan(retail_data(), task)
+            plan = compile_plan(retail_data().db, task, self.open(task).call)
+            known = self._plans[task.id] = task, plan
         return known[1]
 
     @cached_property
