@@ -38,6 +38,13 @@ _BY_STATUS = {
     "504": NoiseType.TIMEOUT,
 }
 _BY_WORDS = (
+    # First: the field it names may be called "timeout" or "token".
+    (
+        NoiseType.SCHEMA_DRIFT,
+        r"\bschema\b|\b(?:unknown|unexpected|unrecogni[sz]ed|unsupported) (?:field|propert|key|attribute|column)"
+        r"|\b(?:required|mandatory) (?:field|propert|key|attribute)|\bmissing (?:required )?(?:field|propert|key|attribute)"
+        r"|\b(?:field|property|endpoint|version)\b.{0,40}\b(?:renamed|deprecated|removed|no longer)\b",
+    ),
     (
         NoiseType.TIMEOUT,
         r"\btim(?:ed?|ing)[ -]?out\b|\bdeadline exceeded|\b(?:no|did not|without) (?:response|respond|answer)\w* "
@@ -64,12 +71,6 @@ _BY_WORDS = (
         r"|\b(?:pars|decod)\w* (?:error|failure|failed)\b|\bfailed to (?:parse|decode)\b|\b(?:not|n't) (?:be )?(?:parse|decode)"
         r"|\bunexpected (?:token|character|end of|eof)|\bunterminated\b|\bexpecting (?:value|property)\b"
         r"|\b(?:truncated|corrupt(?:ed)?) (?:response|payload|body|output|data)\b",
-    ),
-    (
-        NoiseType.SCHEMA_DRIFT,
-        r"\bschema\b|\b(?:unknown|unexpected|unrecogni[sz]ed|unsupported) (?:field|propert|key|attribute|column)"
-        r"|\b(?:required|mandatory) (?:field|propert|key|attribute)|\bmissing (?:required )?(?:field|propert|key|attribute)"
-        r"|\b(?:field|property|endpoint|version)\b.{0,40}\b(?:renamed|deprecated|removed|no longer)\b",
     ),
 )
 _WORDS = tuple((noise, re.compile(pattern)) for noise, pattern in _BY_WORDS)

@@ -136,29 +136,31 @@ class Strategic(Walk):
 
     def write(self, act: Act) -> Steps[bool]:
         """After a failure look whether the write has happened; repeat it only if it has not."""
-        lost = act.call.signature() in self.refusals
-        if lost:
+        if act.call.signature() in self.refusals:
             return False
+        lost = False
         while not self.proven(act.call.name):
             reading = yield from self.ask(act.call)
-            if not reading.noise:
-                return lost or not reading.genuine
+            if not reading.noise and not (lost and reading.genuine):
+                return not reading.genuine
+            happened = yield from self.happened(act)
+            if happened or not reading.noise:
+                # Refused after a lost answer: it had been done, unless a second look denies it again.
+                return happened is not False
             lost = True
-            if (yield from self.verified(act)):
-                return True
         raise Escalate(f"{act.call.name} is blocked")
 
-    def verified(self, act: Act) -> Steps[bool]:
-        """Read afresh, beside the facts the plan decided from, whether a write has happened."""
+    def happened(self, act: Act) -> Steps[bool | None]:
+        """Read afresh, beside the facts the plan decided from, whether a write is done; None: cannot tell."""
         if act.verify is None or act.happened is None:
-            return False
+            return None
         seen: Memory = {}
         try:
             yield from self.obtain(self.at_hand(act.verify), seen)
         except Escalate:
-            return False
+            return None
         record = seen[act.verify.fact]
-        return record is not None and act.happened(record)
+        return None if record is None else act.happened(record)
 
     def unstick(self, used: Sequence[str]) -> bool:
         """Read again what looks wrong, or else everything that was used."""

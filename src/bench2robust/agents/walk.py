@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench2robust.core.errors import SpecError
-from bench2robust.core.plan import Act, Done, Fetch, Goal, Handover, Need, Part, Route, Say, Stuck
+from bench2robust.core.plan import Act, Decision, Done, Fetch, Goal, Handover, Need, Part, Route, Say, Stuck
 from bench2robust.core.ports import Briefing, Play, Utterance
 from bench2robust.core.tools import ToolCall
 
@@ -43,12 +43,6 @@ class Source:
     fetch: Fetch
     route: int | None
     """Place of the route among the fetch's; None when no route had the fact."""
-
-    @property
-    def parts(self) -> list[Part]:
-        """What was read for it."""
-        routes = self.fetch.routes if self.route is None else (self.fetch.routes[self.route],)
-        return [part for route in routes for part in route.parts]
 
 
 def missing(route: Route, facts: Memory) -> list[Part]:
@@ -95,6 +89,8 @@ class Walk:
         done = 0
         for _ in range(PATIENCE):
             decision = goal.decide(self.facts, done)
+            if self.uneasy(self.grounds(decision, done)):
+                continue
             match decision:
                 case Done():
                     return None
@@ -107,8 +103,6 @@ class Walk:
                     if not self.unstick(used):
                         yield Utterance(f"I am sorry, I could not find what this needs: {reason}.")
                         return None
-                case Act() | Say() if self.uneasy(decision.used):
-                    pass
                 case Say(text):
                     yield Utterance(text)
                     done += 1
@@ -119,6 +113,16 @@ class Walk:
                         yield Utterance("I am sorry, the system does not allow this.")
                         return None
         return None
+
+    def grounds(self, decision: Decision, done: int) -> tuple[str, ...]:
+        """Return the facts worth a second look before a decision is carried out."""
+        match decision:
+            case Act() | Say():
+                return decision.used
+            case Done() if not done:
+                # That there is nothing to do may be what a corrupted fact says.
+                return tuple(self.sources)
+        return ()
 
     def at_hand(self, fetch: Fetch) -> Fetch:
         """Leave out the routes whose tools this episode does not offer."""
@@ -146,9 +150,10 @@ class Walk:
         return None
 
     def forget(self, fact: str) -> None:
-        """Make a goal ask for a fact again, and the next answer a fresh one."""
-        for part in self.sources[fact].parts:
-            self.facts.pop(part.fact, None)
+        """Make a goal ask for a fact again, and the next answer a fresh one, whatever the route."""
+        for route in self.sources[fact].fetch.routes:
+            for part in route.parts:
+                self.facts.pop(part.fact, None)
         self.facts.pop(fact, None)
 
     # What follows is the policy's own.
