@@ -10,37 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from bench2robust.core.plan import Goal
 
 from .choices import find_lines
+from .draft import Draft
 from .goals import Cancel, Change, Guard, Return, Swap, WriteGoal
-from .selectors import (
-    Available,
-    ByPrice,
-    Except,
-    HasStatus,
-    Holds,
-    Is,
-    Lines,
-    Method,
-    Named,
-    NewItem,
-    Orders,
-    Payment,
-    PriceBound,
-    SameAsOld,
-    TheSame,
-    VariantCondition,
-    price,
-)
+from .lines import Except, HasStatus, Holds, Lines, Named, Orders, price
+from .money import Method, Payment
+from .stock import Available, ByPrice, Is, NewItem, PriceBound, SameAsOld, TheSame, VariantCondition
 from .values import Difference, paid
 from .words import Words
 from .world import Json, NoMatch, World, items, variants
-
-if TYPE_CHECKING:
-    from .compiler import Draft
 
 ORIGINAL = Payment((Method(original=True),))
 REFUND = Payment((Method(original=True),), refund=True)
@@ -159,9 +140,7 @@ def _instead_of_change(goal: WriteGoal, undo: Cancel | Return, draft: Draft) -> 
 def _rather(order: Json, orders: Orders, draft: Draft) -> Iterator[Change]:
     """Yield the changes of an order that the user would rather have."""
     if draft.words.has("all item") and draft.words.cheapest() and orders.every is False:
-        every = Swap(
-            Lines(((Except(),),)), NewItem((Available(), ByPrice(highest=False))), only_if_new=True
-        )
+        every = Swap(Lines(((Except(),),)), NewItem((Available(), ByPrice(highest=False))), only_if_new=True)
         yield Change(orders, (every,), ORIGINAL)
     for line in items(order):
         about = _sentences_about(line["name"], draft)
@@ -170,7 +149,11 @@ def _rather(order: Json, orders: Orders, draft: Draft) -> Iterator[Change]:
         lines = find_lines(order, [line], draft.words)
         wanted = _wanted(line, about, draft)
         if lines is not None and wanted is not None:
-            alone = orders if not orders.every else Orders(conditions=(HasStatus(order["status"]), Holds((Named((line["name"],)),))))
+            alone = (
+                orders
+                if not orders.every
+                else Orders(conditions=(HasStatus(order["status"]), Holds((Named((line["name"],)),))))
+            )
             yield Change(alone, (Swap(lines[0], wanted),), ORIGINAL)
 
 

@@ -4,41 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from .search import Extra, Fit, fewest
-from .selectors import (
-    AtLeast,
-    Available,
-    By,
-    ByOption,
-    ByPrice,
+from .lines import (
     Except,
     HasStatus,
     Holds,
-    Is,
-    ItemNumber,
     Lacks,
-    LikeOther,
     LineCondition,
     LineOption,
     LinePrice,
     Lines,
     Named,
-    NewItem,
-    OneOf,
     OrderCondition,
     Orders,
-    Prefer,
-    PriceBound,
     PricedLine,
-    SameAsOld,
     SentElsewhere,
     SentTo,
     Size,
+    keep_lines,
+    price,
+)
+from .search import Extra, Fit, fewest
+from .stock import (
+    AtLeast,
+    Available,
+    By,
+    ByOption,
+    ByPrice,
+    Is,
+    ItemNumber,
+    LikeOther,
+    NewItem,
+    OneOf,
+    Prefer,
+    PriceBound,
+    SameAsOld,
     Step,
     TheSame,
     VariantCondition,
-    keep_lines,
-    price,
 )
 from .truth import Truth
 from .words import Words, scale
@@ -53,11 +55,13 @@ _STATES = {
 
 def every_order(words: Words) -> bool:
     """Whether the user means all orders of a kind."""
-    return any(s.has("all") and s.has("order", "pending") or s.has("everything") for s in words.sentences)
+    return any((s.has("all") and s.has("order", "pending")) or s.has("everything") for s in words.sentences)
 
 
 # ── orders ─────────────────────────────────────────────────────────────────────────────────────
-def order_extras(order: Json, words: Words, truth: Truth, about: Sequence[Json]) -> Iterator[Extra[OrderCondition]]:
+def order_extras(
+    order: Json, words: Words, truth: Truth, about: Sequence[Json]
+) -> Iterator[Extra[OrderCondition]]:
     """Conditions that may tell this order from the user's others; `about` are the lines it is about."""
     names = {line["name"] for line in items(order)}
     for name in sorted(names):
@@ -75,7 +79,10 @@ def order_extras(order: Json, words: Words, truth: Truth, about: Sequence[Json])
     for name in sorted(truth.owned() - names):
         yield Extra(Lacks(name), words.product(name), 2)
     address = order["address"]
-    for field, spelled in (("city", address["city"]), ("state", _STATES.get(address["state"], address["state"]))):
+    for field, spelled in (
+        ("city", address["city"]),
+        ("state", _STATES.get(address["state"], address["state"])),
+    ):
         yield Extra(SentTo(field, address[field]), words.has(spelled))
     elsewhere = address != truth.user["address"]
     yield Extra(SentElsewhere(elsewhere), words.has("address"), 2)
@@ -90,9 +97,9 @@ def find_orders(
     ids = {o["order_id"] for o in wanted}
     if len(wanted) == 1 and words.place(wanted[0]["order_id"].lstrip("#W")) >= 0:
         return Orders(said=wanted[0]["order_id"]), True
-    if len(wanted) > 1 or every_order(words):
-        if _ids(base, truth, world) == ids and (len(wanted) > 1 or len(base) == 1):
-            return Orders(conditions=tuple(base), every=True), True
+    several = len(wanted) > 1 or (every_order(words) and len(base) == 1)
+    if several and _ids(base, truth, world) == ids:
+        return Orders(conditions=tuple(base), every=True), True
     if len(wanted) > 1:
         pool = [e for o in wanted for e in order_extras(o, words, truth, about) if e.grounded]
         fit = fewest(base, _unique(pool), lambda c: _ids(c, truth, world) == ids)
@@ -102,7 +109,9 @@ def find_orders(
     return (Orders(conditions=fit.conditions), fit.grounded) if fit else None
 
 
-def _unique(extras: Iterator[Extra[OrderCondition]] | list[Extra[OrderCondition]]) -> list[Extra[OrderCondition]]:
+def _unique(
+    extras: Iterator[Extra[OrderCondition]] | list[Extra[OrderCondition]],
+) -> list[Extra[OrderCondition]]:
     return list({e.condition: e for e in extras}.values())
 
 
@@ -194,7 +203,9 @@ def _bases(
     steps = [e.condition for k in moved for e in _ordinal_extras(k, str(old["options"].get(k)), new["options"][k], words)
              if e.grounded and words.option(k, new["options"][k]) < 0]  # fmt: skip
     rest = [SameAsOld(k) for k in new["options"] if k not in moved]
-    unchanged = words.has("other option", "other specification", "exact same", "exactly the same", "same item")
+    unchanged = words.has(
+        "other option", "other specification", "exact same", "exactly the same", "same item"
+    )
     for ranked in [*[[r] for r in ranks], []]:
         if unchanged:
             yield [*said, *rest], ranked
@@ -228,7 +239,9 @@ def _variant_extras(old: Json, new: Json, words: Words, truth: Truth) -> Iterato
     yield Extra(ByPrice(highest=False), grounded=False, cost=3)
     yield Extra(ByPrice(highest=True), grounded=False, cost=3)
     yield Extra(TheSame(same=False), cost=2)
-    like = words.has("same type", "type that you just ordered", "other", "same water resistance", "rest of that")
+    like = words.has(
+        "same type", "type that you just ordered", "other", "same water resistance", "rest of that"
+    )
     for order in truth.orders:
         for line in items(order):
             if line["name"] == old["name"] and line["item_id"] != old["item_id"]:
@@ -293,7 +306,9 @@ def _wishes(condition: Is, product: Json, words: Words) -> Prefer | OneOf | None
         wished = tuple(v for v in said if places[v] > wish >= 0)
         if condition.value in wished:
             return Prefer(condition.key, wished)
-        chain = _either(condition.value, Words(" ".join(t.text for t in words.sentences[max(0, n - 1) : n + 4])))
+        chain = _either(
+            condition.value, Words(" ".join(t.text for t in words.sentences[max(0, n - 1) : n + 4]))
+        )
         if len(chain) > 1:
             return OneOf(condition.key, chain)
     return None
@@ -308,4 +323,3 @@ def _either(value: str, words: Words) -> tuple[str, ...]:
 
 
 _nobody = Known()
-

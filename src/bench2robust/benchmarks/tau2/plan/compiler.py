@@ -8,20 +8,23 @@ unique. Nothing here knows a task; what a task is about comes from its words and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from bench2robust.core.episode import Task
 from bench2robust.core.plan import Goal, Plan
 from bench2robust.core.tools import ToolCall, ToolResponse
 
+from .branches import add_branches
 from .choices import find_lines, find_orders, find_variant
+from .draft import CannotCompile, Draft
 from .goals import Cancel, Change, HandoverGoal, MoveTo, PayWith, Return, SendTo, Swap, Wish, WriteGoal
+from .lines import Except, HasStatus, Holds, Lines, Named, OrderCondition, Orders
 from .payments import find_address, find_payment
-from .selectors import Available, ByPrice, Except, HasStatus, Holds, Lines, Named, NewItem, OrderCondition, Orders
+from .stock import Available, ByPrice, NewItem
+from .telling import tell_goal
 from .truth import Truth, known_to, who
 from .words import Words
-from .world import Json, Known, NoMatch, World, items
+from .world import Json, NoMatch, World, items
 
 ESCALATION = "transfer_to_human_agents"
 EVERY_LINE = Lines(((Except(),),))
@@ -30,27 +33,6 @@ EVERY_LINE = Lines(((Except(),),))
 def escalate(summary: str) -> ToolCall:
     """Build the escalation call."""
     return ToolCall(ESCALATION, {"summary": summary})
-
-
-@dataclass(slots=True)
-class Draft:
-    """What is known about a task while its plan is being compiled."""
-
-    words: Words
-    truth: Truth
-    known: Known
-    world: World
-    ungrounded: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-    def note(self, grounded: bool, argument: str) -> None:  # noqa: FBT001
-        """Keep the name of an argument that the user's words hold no cue for."""
-        if not grounded and argument not in self.ungrounded:
-            self.ungrounded.append(argument)
-
-
-class CannotCompile(Exception):  # noqa: N818
-    """No selector of the allowed size reproduces gold."""
 
 
 def compile_plan(db: Json, task: Task, execute: Callable[[ToolCall], ToolResponse]) -> Plan:
@@ -74,9 +56,6 @@ def compile_plan(db: Json, task: Task, execute: Callable[[ToolCall], ToolRespons
     draft = Draft(words, truth, known, World(known, truth), notes=notes)
     wishes = _wishes(writes, draft)
     goals: list[Goal] = [WriteGoal(known, wish) for wish in wishes]
-    from .branches import add_branches
-    from .telling import tell_goal
-
     goals = add_branches(goals, draft)
     goals += tell_goal(task.tell, goals, draft)
     return Plan((*goals, *handover), escalate, tuple(draft.ungrounded), tuple(draft.notes))
@@ -204,7 +183,9 @@ def _change(calls: Sequence[ToolCall], draft: Draft) -> Wish:
     return Change(orders, swaps, payment)
 
 
-def _same_rule_for_all(order: Json, pairs: Sequence[tuple[Json, str]], draft: Draft) -> tuple[Swap, ...] | None:
+def _same_rule_for_all(
+    order: Json, pairs: Sequence[tuple[Json, str]], draft: Draft
+) -> tuple[Swap, ...] | None:
     """Return the one rule "every item to its cheapest (dearest)" where the user says so and it fits."""
     if not draft.words.has("all item", "all your item"):
         return None
@@ -227,7 +208,9 @@ def _swap(order: Json, pair: tuple[Json, str], tool: str, draft: Draft) -> Swap:
     new = find_variant(old, new_id, draft.words, draft.truth)
     if lines is None or new is None:
         raise CannotCompile("new_item_ids" if lines else "item_ids")
-    draft.note(lines[1] or draft.words.has("all item", "all your item", old["product_id"]), f"{tool}.item_ids")
+    draft.note(
+        lines[1] or draft.words.has("all item", "all your item", old["product_id"]), f"{tool}.item_ids"
+    )
     draft.note(new[1], f"{tool}.new_item_ids")
     return Swap(lines[0], new[0])
 

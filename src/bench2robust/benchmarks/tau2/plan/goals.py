@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from bench2robust.core.plan import Act, Decision, Done, Facts, Fetch, Goal, Handover, Need, Say, Stuck
 from bench2robust.core.tools import ToolCall
 
-from .selectors import Address, Lines, NewItem, Orders, Payment, price
+from .lines import Lines, Orders, price
+from .money import Address, Payment
+from .stock import NewItem
 from .world import Json, Known, Missing, NoMatch, World, order_fetch, user_fetch
 
 
@@ -239,7 +241,8 @@ class MoveTo:
     address: Address
 
     def writes(self, world: World) -> list[Write]:
-        """One write."""
+        """One write; the record is read before it is changed, so that it can be changed back."""
+        world.user()
         address = self.address.of(world)
         call = ToolCall("modify_user_address", {"user_id": world.user_id(), **address})
         return [Write(call, user_fetch(world.user_id(), "check"), _address_is(address))]
@@ -266,5 +269,3 @@ class PayWith:
 
 def _paid_twice(order: Any) -> bool:
     return isinstance(order, dict) and len(order.get("payment_history") or []) > 1
-
-

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bench2robust.core.tools import ToolCall
 
 from .choices import find_orders
-from .selectors import FIELDS, Address, Method, Payment, original_method
+from .draft import Draft
+from .money import FIELDS, Address, Method, Payment, original_method
 from .world import Json, NoMatch
-
-if TYPE_CHECKING:
-    from .compiler import Draft
 
 _SOURCES = {"credit_card": ("credit card", "credit"), "gift_card": ("gift card",), "paypal": ("paypal",)}
 
@@ -37,7 +35,9 @@ def find_payment(
 def _payments(order: Json, draft: Draft, refund: bool) -> list[Payment]:  # noqa: FBT001
     """Return payment selectors, the most literal reading first."""
     words = draft.words
-    places = {s: min((p for w in said if (p := words.place(w)) >= 0), default=-1) for s, said in _SOURCES.items()}
+    places = {
+        s: min((p for w in said if (p := words.place(w)) >= 0), default=-1) for s, said in _SOURCES.items()
+    }
     named = sorted((s for s, p in places.items() if p >= 0), key=lambda s: places[s])
     brands = [b for b in ("visa", "mastercard", "american express", "amex") if words.has(b)]
     found = []

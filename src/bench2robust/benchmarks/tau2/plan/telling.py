@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from bench2robust.core.plan import Goal
 
 from .choices import find_lines, find_orders
+from .draft import Draft
 from .goals import Cancel, Change, Return, TellGoal, Value, WriteGoal
-from .selectors import (
-    Available,
-    ByOption,
-    ByPrice,
-    HasStatus,
-    Holds,
-    LinePrice,
-    Lines,
-    Named,
-    NewItem,
-    OrderCondition,
-    Orders,
-)
+from .lines import HasStatus, Holds, LinePrice, Lines, Named, OrderCondition, Orders
+from .stock import Available, ByOption, ByPrice, NewItem
 from .values import (
     Balance,
     BalanceAfter,
@@ -44,9 +33,6 @@ from .values import (
     Variant,
 )
 from .world import Json, NoMatch, items
-
-if TYPE_CHECKING:
-    from .compiler import Draft
 
 CHEAPEST = NewItem((Available(), ByPrice(highest=False)))
 

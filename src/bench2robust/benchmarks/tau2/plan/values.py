@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .goals import Cancel, Change, Return
-from .selectors import Available, Lines, NewItem, Orders, VariantCondition, original_method, price
+from .lines import Lines, Orders, price
+from .money import original_method
+from .stock import Available, NewItem, VariantCondition
 from .world import Json, NoMatch, World, items, variants
 
 
@@ -237,7 +239,9 @@ class LineText:
     def of(self, world: World) -> str:
         """Spell it."""
         lines = [line for o in self.orders.of(world) for line in self.lines.of(o)]
-        texts = [str((i.get("options") or {}).get(self.key, "") if self.key else i.get("name")) for i in lines]
+        texts = [
+            str((i.get("options") or {}).get(self.key, "") if self.key else i.get("name")) for i in lines
+        ]
         return ", ".join(texts)
 
 
@@ -264,7 +268,9 @@ class SentWhere:
 
     def of(self, world: World) -> str:
         """Spell it."""
-        return "; ".join(", ".join(map(str, (o.get("address") or {}).values())) for o in self.orders.of(world))
+        return "; ".join(
+            ", ".join(map(str, (o.get("address") or {}).values())) for o in self.orders.of(world)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,4 +284,3 @@ class PaidWith:
         methods = world.user().get("payment_methods") or {}
         found = [methods.get(original_method(o)) or {} for o in self.orders.of(world)]
         return ", ".join(str(m.get("brand") or m.get("source") or "") for m in found)
-

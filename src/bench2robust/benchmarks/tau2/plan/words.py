@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 _NUMBER_WORDS = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5",
@@ -43,6 +43,11 @@ def normal(text: str) -> list[str]:
         word = _NUMBER_WORDS.get(word, word)
         tokens.extend(_SAME_WORD.get(word, word).split())
     return [_singular(t) for t in tokens]
+
+
+@lru_cache(maxsize=4096)
+def _literal(text: str) -> str:
+    return " ".join(normal(text))
 
 
 def _singular(token: str) -> str:
@@ -90,7 +95,7 @@ class Words:
 
     def place(self, literal: str) -> int:
         """Return where a literal is first said (a character offset in the normalised text), or -1."""
-        wanted = " ".join(normal(literal))
+        wanted = _literal(literal)
         return self._joined.find(f" {wanted} ") if wanted else -1
 
     def has(self, *literals: str) -> bool:
@@ -137,7 +142,7 @@ class Words:
         """Whether a product is named, by its name or by a telling part of it ("camera", "watch")."""
         if self.has(name, *_SPOKEN.get(name, ())):
             return True
-        telling = [w for w in normal(name) if len(w) > 2 and w not in _COMMON]
+        telling = [w for w in _literal(name).split() if len(w) > 2 and w not in _COMMON]
         if any(self.has(w) for w in telling):
             return True
         return any(w.endswith(t) and len(t) > 4 for w in telling for t in self.tokens)
@@ -171,7 +176,9 @@ class Words:
         found = []
         for match in re.finditer(r"\$\s?(\d[\d,]*(?:\.\d+)?)|(\d+(?:\.\d+)?)\s*(?:bucks|dollars)", self.text):
             found.append(float((match[1] or match[2]).replace(",", "")))
-        for match in re.finditer(r"(?:than|to|under|below|over)\s+(\d{2,5}(?:\.\d+)?)\b(?!\s*bar)", self.text):
+        for match in re.finditer(
+            r"(?:than|to|under|below|over)\s+(\d{2,5}(?:\.\d+)?)\b(?!\s*bar)", self.text
+        ):
             found.append(float(match[1]))
         return found
 

@@ -16,7 +16,7 @@ from bench2robust.core.tools import ToolCall
 Json = dict[str, Any]
 
 
-class Missing(Exception):  # noqa: N818
+class Missing(Exception):
     """A fact is not there yet; carries how to fetch it."""
 
     def __init__(self, fetch: Fetch) -> None:
@@ -24,7 +24,7 @@ class Missing(Exception):  # noqa: N818
         self.fetch = fetch
 
 
-class NoMatch(Exception):  # noqa: N818
+class NoMatch(Exception):
     """A selector found nothing, or more than it may."""
 
 
