@@ -99,7 +99,7 @@ def require() -> None:
 class RetailData:
     """τ²-bench retail's data as its files hold it. Shared by the whole process: never change it."""
 
-    db: Mapping[str, Any]
+    db: dict[str, Any]
     """``orders``, ``users`` and ``products``, each a mapping from id to record."""
     tasks: tuple[Mapping[str, Any], ...]
     """The tasks of the split ``base``, in file order."""
