@@ -14,6 +14,7 @@ from .toy import (
     ERRORS,
     FACTUAL,
     PARTIAL,
+    REFUSAL,
     STALE,
     STANDARD,
     TIMEOUT,
@@ -187,6 +188,12 @@ def test_strategic_doubts_that_there_is_nothing_to_do():
     }
 
 
+def test_a_route_that_is_proven_blocked_is_not_used_against_doubts():
+    faults = {LIST: [TIMEOUT] * 3, ORDER: [FACTUAL] * 9}
+    moves = run("strategic", faults, change=with_plan(TellStreet(), TellTotal())).moves
+    assert moves == [MAIL, *[LIST] * 3, ORDER, "Main St", *[ORDER] * 3, "total 45", "bye"]
+
+
 def test_a_refusal_makes_strategic_read_again_and_ends_the_goal_of_the_others():
     refused = [MAIL, ORDER, "cancel", REFUSED, *TOLD]
     assert all_moves({ORDER: [STALE]}) == {
@@ -211,6 +218,11 @@ def test_strategic_comes_back_to_a_route_that_it_left():
 def test_strategic_keeps_a_part_that_a_route_it_left_has_read():
     moves = run("strategic", {ORDER: [AUTH, AUTH], ITEMS: [AUTH]}).moves
     assert moves == [MAIL, ORDER, LIST, ITEMS, ORDER, ITEMS, "cancel", *TOLD]
+
+
+def test_only_failures_in_a_row_prove_a_block():
+    moves = run("strategic", {"cancel": [TIMEOUT], ORDER: [TIMEOUT, TIMEOUT, None, TIMEOUT]}).moves
+    assert moves == [MAIL, ORDER, ORDER, ORDER, "cancel", ORDER, ORDER, *TOLD]
 
 
 def test_strategic_remembers_a_block_for_the_whole_episode():
@@ -268,6 +280,23 @@ def test_what_a_tool_itself_refuses_is_not_retried(name):
     moves = run(name, change=lambda briefing: standard(nobody(briefing))).moves
     again = {"retry": 2, "strategic": 3}.get(name, 0)
     assert moves == [MAIL, *[MAIL] * again, sorry, "bye"]
+
+
+def test_a_write_that_its_tool_refuses_ends_the_goal():
+    refused = [MAIL, ORDER, "cancel", "cancel", REFUSED, "bye"]
+    assert all_moves(change=with_plan(Cancel(), Cancel())) == {
+        **{name: refused for name in REFERENCE},
+        "strategic": [MAIL, ORDER, "cancel", "cancel", MAIL, ORDER, "bye"],
+    }
+
+
+def test_a_route_is_left_at_the_first_part_that_its_tool_refuses():
+    faults = {ORDER: [AUTH], LIST: [REFUSAL]}
+    assert run("switch", faults).moves == [MAIL, ORDER, LIST, "hand_over"]
+    assert run("strategic", faults).moves == [MAIL, ORDER, LIST, ORDER, "cancel", *TOLD]
+    faults = {ORDER: [REFUSAL], LIST: [AUTH]}
+    assert run("switch", faults).moves == [MAIL, ORDER, LIST, "hand_over"]
+    assert run("strategic", faults).moves == [MAIL, ORDER, LIST, LIST, ITEMS, "cancel", *TOLD]
 
 
 @pytest.mark.parametrize("name", REFERENCE)

@@ -44,8 +44,12 @@ ERRORS = {
     NoiseType.AUTH_ERROR: "HTTP 403 Forbidden",
     NoiseType.SCHEMA_DRIFT: "Unknown field 'items_v2'",
 }
+REFUSAL = "refusal"
+"""Not a noise type: the tool itself says no."""
 TIMEOUT, AUTH = NoiseType.TIMEOUT, NoiseType.AUTH_ERROR
 PARTIAL, STALE, FACTUAL = NoiseType.PARTIAL, NoiseType.STALE, NoiseType.FACTUAL
+
+Fault = NoiseType | str | None
 
 READS = ("find_by_email", "get_order")
 ALTERNATIVES = ("find_by_name", "list_orders", "check_items")
@@ -230,7 +234,7 @@ def named(move: ToolCall | Utterance) -> str:
 class Episode:
     """Tools that fail as `faults` say (tool to the noise of its calls, in order), and what was seen of them."""
 
-    faults: Mapping[str, Sequence[NoiseType | None]] = field(default_factory=dict)
+    faults: Mapping[str, Sequence[Fault]] = field(default_factory=dict)
     blocked: Collection[str] = ()
     shop: Shop = field(default_factory=Shop)
     records: list[CallRecord] = field(default_factory=list)
@@ -245,12 +249,14 @@ class Episode:
         ordinal = self.counts[call.name]
         self.counts[call.name] += 1
         faults = self.faults.get(call.name, ())
-        noise = (faults[ordinal] if ordinal < len(faults) else None) or NoiseType.CLEAN
+        fault = (faults[ordinal] if ordinal < len(faults) else None) or NoiseType.CLEAN
+        noise = NoiseType.CLEAN if fault == REFUSAL else fault
         record = CallRecord(len(self.records), call, ordinal, None, ToolResponse(""), noise)
         if call.name in self.blocked:
             record.blocked, record.delivered = True, ToolResponse(ERRORS[AUTH], error=True)
         else:
-            record.true = record.delivered = self.shop.call(call)
+            no = ToolResponse("Error: Order not found", error=True)
+            record.true = record.delivered = no if fault == REFUSAL else self.shop.call(call)
             if noise.observable:
                 record.noise, record.delivered = noise, ToolResponse(ERRORS[noise], error=True)
             elif noise.silent and (corrupted := corrupt(noise, record.true)):
@@ -280,7 +286,7 @@ BRIEFING = Briefing(TASK, TOOLS, "", "hello", PLAN)
 
 def run(
     name: str,
-    faults: Mapping[str, Sequence[NoiseType | None]] | None = None,
+    faults: Mapping[str, Sequence[Fault]] | None = None,
     blocked: Collection[str] = (),
     change: Callable[[Briefing], Briefing] = lambda briefing: briefing,
 ) -> Episode:

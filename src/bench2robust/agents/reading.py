@@ -23,9 +23,8 @@ Steps = Generator[ToolCall | Utterance, ToolResponse | str, T]
 """Part of a `core.ports.Play` that ends with a result."""
 
 TRANSIENT = frozenset({NoiseType.TIMEOUT, NoiseType.RATE_LIMIT, NoiseType.SERVER_ERROR, NoiseType.MALFORMED})
-"""Failures that usually pass: the same call is worth another try."""
-PERSISTENT = frozenset({NoiseType.AUTH_ERROR, NoiseType.SCHEMA_DRIFT})
-"""Failures that usually stay: another tool is the better bet."""
+"""Failures that usually pass, so the same call is worth another try; the other two observable types
+(auth_error, schema_drift) usually stay."""
 
 _STATUS = re.compile(
     r"\b(?:https?(?:/\d(?:\.\d)?)?|status|code|error)\b(?:[ _]?code)?[\"']?[ =:]{0,2}([45]\d\d)\b"

@@ -20,7 +20,7 @@ from bench2robust.core.plan import Act, Fetch, Route
 from bench2robust.core.ports import Briefing, Play
 from bench2robust.core.tools import ToolCall
 
-from .reading import PERSISTENT, TRANSIENT, Reading, Steps, ask
+from .reading import TRANSIENT, Reading, Steps, ask
 from .walk import PATIENCE, Escalate, Memory, Source, Walk, missing
 
 ATTEMPTS = 3
@@ -68,8 +68,8 @@ class Switch(Walk):
             raise Escalate(f"no way to learn {fetch.fact} works")
 
     def unstick(self, used: Sequence[str]) -> bool:
-        """Read each fact again once, by the route after the one that gave it."""
-        again = [fact for fact in used if fact not in self.start and self.next_route(fact)]
+        """Read each fact again by the route after the one that gave it, while there is one."""
+        again = [fact for fact in used if self.next_route(fact)]
         for fact in again:
             self.start[fact] = self.next_route(fact)
             self.forget(fact)
@@ -93,8 +93,6 @@ class Strategic(Walk):
         super().__init__(briefing)
         self.streak: Counter[str] = Counter()
         """Tool to its failures in a row."""
-        self.soured: set[str] = set()
-        """Tools whose streak holds a persistent failure."""
         self.reads: Counter[str] = Counter()
         """Fact to how often it was read again."""
         self.tainted: defaultdict[str, set[int]] = defaultdict(set)
@@ -105,13 +103,7 @@ class Strategic(Walk):
     def ask(self, call: ToolCall) -> Steps[Reading]:
         """Make a call and learn about its tool."""
         reading = yield from ask(call)
-        if not reading.noise:
-            self.streak[call.name] = 0
-            self.soured.discard(call.name)
-            return reading
-        self.streak[call.name] += 1
-        if reading.noise in PERSISTENT:
-            self.soured.add(call.name)
+        self.streak[call.name] = self.streak[call.name] + 1 if reading.noise else 0
         return reading
 
     def read(self, call: ToolCall) -> Steps[Reading]:
@@ -215,11 +207,10 @@ class Strategic(Walk):
         """Whether a route still needs a tool that is proven blocked."""
         return any(self.proven(part.call.name) for part in missing(route, facts))
 
-    def risk(self, fact: str, place: int, route: Route) -> tuple[bool, bool, int, int]:
-        """Rank a route: tainted last, then with persistent failures, then with more failures in a row."""
-        tools = {part.call.name for part in route.parts}
-        streak = max((self.streak[tool] for tool in tools), default=0)
-        return place in self.tainted[fact], not tools.isdisjoint(self.soured), streak, place
+    def risk(self, fact: str, place: int, route: Route) -> tuple[bool, int, int]:
+        """Rank a route: tainted ones last, then those whose tools have just failed (so that it was left)."""
+        streak = max((self.streak[part.call.name] for part in route.parts), default=0)
+        return place in self.tainted[fact], streak, place
 
 
 class Omniscient(Walk):
