@@ -23,6 +23,7 @@ from .lines import Episode
 
 MAX_STEPS = 200
 _NO_NOISE = InjectionSpec(profile=NoiseProfile.empty())
+_NOT_NEEDED = "the reference agent passes without it"
 _ONLY_S3 = ScenarioSpec(Mix(0, 0, 100))
 
 
@@ -50,20 +51,20 @@ def certify_task(benchmark: Benchmark, task: Task) -> Eligibility:
     solvable = open_world.result.outcome.score.passed
     for cls in trial.domain.classes if solvable else ():
         if trial.passes("omniscient", cls.tools):
-            reasons[cls.name] = "not needed: the reference agent passes without it"
+            reasons[cls.name] = _NOT_NEEDED
             continue
         counting = tuple(side.name for side in cls.sides if trial.passes("omniscient", _others(cls, side)))
         sides[cls.name] = counting
         if (first := _first_side(open_world.trajectory.records, cls)) is not None:
             primary[cls.name] = first
         if len(counting) < 2:
-            reasons[cls.name] = f"only {_listed(counting)} of {len(cls.sides)} sides is enough by itself"
+            reasons[cls.name] = (
+                f"by itself only {counting[0]} is enough" if counting else "no side is enough by itself"
+            )
     if not solvable:
         reasons["s2"] = f"the reference agent fails with nothing blocked ({_failed_parts(open_world)})"
     elif not any(len(counting) >= 2 for counting in sides.values()):
-        reasons["s2"] = (
-            "; ".join(f"{name}: {why}" for name, why in reasons.items()) or "the domain has no classes"
-        )
+        reasons["s2"] = _why_not_s2(reasons)
     s3, why_not = trial.impossible()
     if why_not:
         reasons["s3"] = why_not
@@ -133,5 +134,10 @@ def _failed_parts(episode: Episode) -> str:
     return ", ".join(parts) or "failed"
 
 
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(names) or "none"
+def _why_not_s2(reasons: Mapping[str, str]) -> str:
+    """Join the reasons of the classes."""
+    if not reasons:
+        return "the domain has no equivalence classes"
+    if set(reasons.values()) == {_NOT_NEEDED}:
+        return f"the reference agent passes without {', '.join(reasons)}"
+    return "; ".join(f"{name}: {why}" for name, why in reasons.items())

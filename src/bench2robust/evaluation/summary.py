@@ -11,7 +11,6 @@ from bench2robust.core.episode import Escalation, Mode, Scenario
 
 from .lines import Result
 
-
 _COUNTS: Final = ("steps", "calls", "injections", "blocked_calls", "blind_repeats")
 
 

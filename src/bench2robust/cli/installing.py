@@ -1,0 +1,104 @@
+"""``b2r setup`` and ``b2r doctor``: what is installed, and getting what is not."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from typing import Final
+
+import typer
+
+from bench2robust import __version__
+from bench2robust.benchmarks.tau2 import provider
+from bench2robust.core.errors import B2RError, SubjectError, UnknownNameError
+from bench2robust.evaluation import load, names
+
+from .printing import in_columns, print_json
+
+ALL: Final = "all"
+_WHEELS: Final = {"tau2": ("tau2-retail",)}
+"""What can be set up, and the benchmarks it brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is installed, or not."""
+
+    name: str
+    installed: bool
+    version: str
+    note: str
+    """What is wrong and how to mend it, or where it is."""
+
+
+def install(what: str) -> None:
+    """Install the wheels of a benchmark, or of all, and check that they can be imported.
+
+    Raises:
+        UnknownNameError: nothing of that name can be installed.
+        SubjectError: pip failed, or what it installed does not work.
+    """
+    if what not in (*_WHEELS, ALL):
+        raise UnknownNameError("wheel", what, (*_WHEELS, ALL))
+    found = provider.status()
+    if found.ready and found.pinned:
+        typer.echo(f"{found.distribution} {found.version} is installed already")
+    else:
+        for command in provider.install_command(sys.executable):
+            _run(command)
+    for benchmark in (name for wheel in _WHEELS for name in _WHEELS[wheel] if what in (wheel, ALL)):
+        # A new interpreter: this one may have looked for the packages before they were there.
+        check = "import sys; from bench2robust.evaluation import load; b = load(sys.argv[1]); print(len(b.tasks()))"
+        done = subprocess.run(
+            [sys.executable, "-c", check, benchmark], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            why = (done.stderr.strip().splitlines() or ["no output"])[-1]
+            raise SubjectError(f"benchmark={benchmark!r} was installed but does not work: {why}")
+        typer.echo(f"{benchmark}: {done.stdout.strip()} tasks")
+
+
+def _run(command: list[str]) -> None:
+    typer.echo(f"$ {shlex.join(command)}")
+    code = subprocess.run(command, check=False).returncode
+    if code:
+        hint = "; is pip missing? `python -m ensurepip` brings it" if code == 1 else ""
+        raise SubjectError(f"pip failed with exit code {code}{hint}")
+
+
+def examine() -> list[Finding]:
+    """Return what is installed and what is missing."""
+    found = provider.status()
+    tau2 = Finding(
+        "tau2", found.ready, f"{found.distribution or ''} {found.version or ''}".strip(), _tau2_note(found)
+    )
+    own = Finding("bench2robust", True, __version__, f"Python {platform.python_version()}")
+    return [own, tau2, *(_benchmark(name) for name in names())]
+
+
+def print_findings(findings: list[Finding], *, as_json: bool) -> None:
+    """Print findings as a table or as JSON."""
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+        return
+    cells = ([f.name, "installed" if f.installed else "missing", f.version, f.note] for f in findings)
+    typer.echo(in_columns(["what", "", "version", ""], cells, left=4))
+
+
+def _tau2_note(found: provider.Status) -> str:
+    if found.distribution is None or found.missing:
+        return provider.HINT
+    if found.data is None:
+        return f"its retail data is missing; {provider.HINT}"
+    return "" if found.pinned else f"tested with {provider.WHEEL}; results of other versions may differ"
+
+
+def _benchmark(name: str) -> Finding:
+    try:
+        benchmark = load(name)
+        return Finding(f"benchmark {name}", True, benchmark.version, f"{len(benchmark.tasks())} tasks")
+    except B2RError as error:
+        return Finding(f"benchmark {name}", False, "", str(error))

@@ -1,0 +1,202 @@
+"""The command ``b2r``: every command, and the one place where errors become lines and exit codes.
+
+Nothing heavy is imported before a command needs it, so ``b2r --help`` is quick.
+
+Exit codes: 0 all went well · 1 the thing under test broke · 2 the caller's mistake · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from bench2robust.core.errors import B2RError, UsageError
+
+app = typer.Typer(
+    name="b2r",
+    help="Make tools fail in controlled ways, and see which agents survive it.",
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    invoke_without_command=True,
+)
+tasks = typer.Typer(help="The tasks of a benchmark, and what each is eligible for.", rich_markup_mode=None)
+app.add_typer(tasks, name="tasks")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+Folder = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
+BenchmarkName = Annotated[str, typer.Option("--benchmark", help="The benchmark's name, such as tau2-retail.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bench2robust import __version__
+
+        typer.echo(f"b2r {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _start(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def setup(
+    what: Annotated[str, typer.Argument(help="tau2, or all.", metavar="[tau2|all]")] = "all",
+) -> None:
+    """Put the pinned benchmark wheels into this environment."""
+    from .installing import install
+
+    install(what)
+
+
+@app.command()
+def doctor(as_json: Json = False) -> None:
+    """Say what is installed, what is missing, and how to get it."""
+    from .installing import examine, print_findings
+
+    print_findings(examine(), as_json=as_json)
+
+
+@app.command()
+def run(  # noqa: PLR0913 (an option of the command is a parameter here)
+    benchmark: Annotated[str | None, typer.Option(help="The benchmark, such as tau2-retail.")] = None,
+    agents: Annotated[
+        str | None, typer.Option(help="Agents, separated by commas. [the reference policies]")
+    ] = None,
+    modes: Annotated[str | None, typer.Option(help="clean, clean_alt, inject, inject_alt. [all]")] = None,
+    seeds: Annotated[str | None, typer.Option(help="A count, or seeds such as 3,7 or 10-14. [5]")] = None,
+    tasks: Annotated[str | None, typer.Option(help="all, or ids and ranges such as 0-9,13. [all]")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="severe, moderate, mild, none, or a .toml or .json file. [severe]")
+    ] = None,
+    clean_probability: Annotated[
+        float | None, typer.Option(help="Rescale the profile to this P(clean).")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(help="Most noise injections in an episode. [5]")] = None,
+    max_consecutive: Annotated[int | None, typer.Option(help="Most in a row on one tool. [2]")] = None,
+    effects: Annotated[str | None, typer.Option(help="observation or request. [observation]")] = None,
+    mix: Annotated[str | None, typer.Option(help="Shares of S1/S2/S3 in inject_alt. [40/60/0]")] = None,
+    block: Annotated[
+        str | None, typer.Option(help="Which side S2 blocks: random or primary. [random]")
+    ] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(help="Assistant actions before an episode ends. [100]")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file of these settings; options win.")] = None,
+    out: Annotated[Path | None, typer.Option(help="The run folder. [runs/BENCHMARK-FINGERPRINT]")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. [one a processor]")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print count and estimate, write nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Play episodes into a run folder; repeating the command finishes what is missing."""
+    from . import running
+
+    options = {
+        "benchmark": benchmark,
+        "agents": agents,
+        "modes": modes,
+        "seeds": seeds,
+        "tasks": tasks,
+        "profile": profile,
+        "clean-probability": clean_probability,
+        "budget": budget,
+        "max-consecutive": max_consecutive,
+        "effects": effects,
+        "mix": mix,
+        "block": block,
+        "max-steps": max_steps,
+        "out": out,
+        "workers": workers,
+    }
+    order = running.read_order(config, {key: value for key, value in options.items() if value is not None})
+    if dry_run:
+        running.print_forecast(order, as_json=as_json)
+    else:
+        running.execute(order, as_json=as_json)
+
+
+@app.command()
+def table(folder: Folder, as_json: Json = False) -> None:
+    """Print the summary table of a run."""
+    from bench2robust.evaluation import load_run
+
+    from .printing import print_run
+
+    print_run(load_run(folder), as_json=as_json)
+
+
+@app.command()
+def show(
+    folder: Folder,
+    episode: Annotated[str, typer.Argument(help="TASK:AGENT:MODE:SEED, or a line number from 1.")],
+    as_json: Json = False,
+) -> None:
+    """Print the transcript of an episode, the truth beside what the agent saw."""
+    from bench2robust.evaluation import load_run
+
+    from .transcript import print_episode
+
+    print_episode(load_run(folder).episode(episode), as_json=as_json)
+
+
+@tasks.command("list")
+def list_tasks(benchmark: BenchmarkName, as_json: Json = False) -> None:
+    """List the tasks of a benchmark."""
+    from .tasks import print_tasks
+
+    print_tasks(benchmark, as_json=as_json)
+
+
+@tasks.command()
+def certify(benchmark: BenchmarkName, as_json: Json = False) -> None:
+    """Say what each task is eligible for, and why not for the rest."""
+    from .tasks import print_certificates
+
+    print_certificates(benchmark, as_json=as_json)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit: the entry point ``b2r``."""
+    sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))
+
+
+def exit_code(arguments: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    try:
+        code: Any = typer.main.get_command(app).main(list(arguments), prog_name="b2r", standalone_mode=False)
+    except UsageError as error:
+        return _failed(str(error), 2)
+    except B2RError as error:
+        return _failed(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
+        return _failed("interrupted", 130)
+    except Exception as error:
+        # Typer's own complaints; which class they have depends on its version.
+        describe = getattr(error, "format_message", None)
+        if describe is None:
+            raise
+        return _failed(describe(), 2)
+    return code if isinstance(code, int) else 0
+
+
+def _failed(message: str, code: int) -> int:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    return code
+
+
+if __name__ == "__main__":
+    main()
