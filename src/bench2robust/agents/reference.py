@@ -1,10 +1,10 @@
 """The five reference policies: no language model, one walk, five ways to recover.
 
-| policy | a call fails | a write's answer is lost | stuck | doubts |
+| policy | a call fails | a write's answer is lost | stuck | facts look wrong |
 |---|---|---|---|---|
-| naive | escalates | escalates | gives the goal up | – |
-| retry | same call, three times in all | repeats it blindly | reads again, the same way | – |
-| switch | next route | escalates | reads again, next route | – |
+| naive | escalates | escalates | gives the goal up | does not notice |
+| retry | same call, three times in all | repeats it blindly | reads again, the same way | does not notice |
+| switch | next route | escalates | reads again, next route | does not notice |
 | strategic | by the kind of failure | verifies first | reads again, then other routes | reads again |
 | omniscient | knows what is blocked | knows what was done | gives the goal up | knows the truth |
 """

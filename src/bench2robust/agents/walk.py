@@ -1,13 +1,14 @@
 """The walk through a plan that all reference policies share; how they recover is theirs.
 
 A `Walk` is one episode: the facts known so far, and where each came from. It asks each goal what it
-wants, and gives it. Five methods are a policy's own (`reference`):
+wants, and gives it. Six methods are a policy's own (`reference`):
 
     read      one call of a route, repeated as the policy likes
     routes    the routes to a fact, in the order in which the policy tries them
     write     one write, repeated as the policy likes
     unstick   what to forget when the facts do not let a goal go on
     uneasy    what to forget before acting on facts that look wrong
+    refused   what to forget when the tool itself refuses a write
 
 The defaults do not recover at all.
 """
