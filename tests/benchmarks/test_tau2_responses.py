@@ -63,7 +63,7 @@ def calls(draw):
         "email": draw(st.sampled_from([user["email"], user["email"].upper()])),
         "first_name": user["name"]["first_name"],
         "last_name": user["name"]["last_name"].upper(),
-        "zip": user["address"]["zip"],
+        "zip": draw(st.sampled_from([user["address"]["zip"], "00000"])),
         "expression": draw(st.sampled_from(EXPRESSIONS)),
         "summary": "help",
         **{part: draw(st.sampled_from(["1 Main St", "", "CA"])) for part in ADDRESS[:-1]},
@@ -125,14 +125,14 @@ READS = [
     *(ToolCall("get_orders_for_user", {"user_id": user}) for user in USERS),
     *(ToolCall("get_user_details", {"user_id": user}) for user in USERS),
     ToolCall("find_user_id_by_name_zip", {"first_name": "yusuf", "last_name": "rossi", "zip": "19122"}),
-    ToolCall("find_user_id_by_name_zip", {"first_name": "yusuf", "last_name": "rossi", "zip": "CA"}),
+    ToolCall("find_user_id_by_name_zip", {"first_name": "yusuf", "last_name": "rossi", "zip": "00000"}),
     ToolCall("check_order_item_availability", {"order_id": "#W2378156"}),
     ToolCall("search_product_by_name", {"name": "t-shirt"}),
     ToolCall("get_item_details", {"item_id": "4983901480"}),
 ]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(calls() | st.sampled_from(READS), max_size=10))
 def test_a_remembered_answer_is_the_answer_of_a_world_without_memory(bench, sequence):
     """The process remembers answers to reads; an episode's own writes must show all the same."""
@@ -158,6 +158,27 @@ def test_an_alternative_tool_does_not_exist_where_there_are_none(bench):
         assert (refused.text, refused.error) == ("Error: Tool 'get_user_by_order' not found.", True)
     item = ToolCall("get_item_details", {"item_id": "4983901480"})
     assert not bench.open(task, alternatives=False).call(item).error
+
+
+def test_a_moved_user_is_found_at_the_new_zip_only(bench):
+    """A search over all users depends on each of them, also when its answer is remembered."""
+    moved = ToolCall(
+        "modify_user_address",
+        {"user_id": USERS[0], **dict.fromkeys(ADDRESS[:-1], ""), "zip": "00000"},
+    )
+    old, new = (call for call in READS if call.name == "find_user_id_by_name_zip")
+    environment = bench.open(bench.tasks()[0])
+    assert (environment.call(old).text, environment.call(new).error) == (USERS[0], True)
+    assert not environment.call(moved).error
+    assert (environment.call(old).error, environment.call(new).text) == (True, USERS[0])
+    assert bench.open(bench.tasks()[0]).call(old).text == USERS[0]
+
+
+def test_equal_values_of_different_types_are_different_questions(bench):
+    environment = bench.open(bench.tasks()[0])
+    for value, kind in ((1, "int"), (True, "bool"), (1.0, "float"), (1, "int")):
+        answer = environment.call(ToolCall("find_user_id_by_email", {"email": value}))
+        assert answer.text == f"Error: '{kind}' object has no attribute 'lower'"
 
 
 def test_memory_is_bounded(bench, monkeypatch):
