@@ -40,7 +40,7 @@ class UnknownNameError(UsageError):
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        names = list(known)
+        names = [str(n) for n in known]  # of an enum member, the value and not its repr
         close = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         if close:
             hint = "did you mean " + " or ".join(repr(c) for c in close) + "?"

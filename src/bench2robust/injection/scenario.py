@@ -80,7 +80,7 @@ class ScenarioSpec:
         block = data.get("block", Block.RANDOM)
         if block not in list(Block):
             raise SpecError(str(UnknownNameError("block", str(block), list(Block))))
-        return cls(Mix.parse(data["mix"]) if "mix" in data else Mix(), Block(block))
+        return cls(Mix.parse(str(data["mix"])) if "mix" in data else Mix(), Block(block))
 
 
 @dataclass(frozen=True, slots=True)
