@@ -24,7 +24,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     invoke_without_command=True,
 )
-tasks = typer.Typer(help="The tasks of a benchmark, and what each is eligible for.", rich_markup_mode=None)
+tasks = typer.Typer(
+    help="The tasks of a benchmark, and their scenarios.", rich_markup_mode=None, invoke_without_command=True
+)
 app.add_typer(tasks, name="tasks")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
@@ -47,6 +49,15 @@ def _start(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
+    _help_if_alone(context)
+
+
+@tasks.callback()
+def _start_tasks(context: typer.Context) -> None:
+    _help_if_alone(context)
+
+
+def _help_if_alone(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -102,7 +113,7 @@ def run(  # noqa: PLR0913 (an option of the command is a parameter here)
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Play episodes into a run folder; repeating the command finishes what is missing."""
+    """Play episodes into a run folder; repeated, finish it."""
     from . import running
 
     options = {
@@ -145,7 +156,7 @@ def show(
     episode: Annotated[str, typer.Argument(help="TASK:AGENT:MODE:SEED, or a line number from 1.")],
     as_json: Json = False,
 ) -> None:
-    """Print the transcript of an episode, the truth beside what the agent saw."""
+    """Print an episode: what was injected, and the truth."""
     from bench2robust.evaluation import load_run
 
     from .transcript import print_episode

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import typer
 from rich.text import Text
@@ -17,7 +17,7 @@ from bench2robust.evaluation.lines import encode
 
 from .printing import console
 
-_MOST = 320
+_MOST = 420
 """Characters of one response that are shown."""
 _WITHHELD = {
     "budget": "the episode's budget was spent",
@@ -62,40 +62,62 @@ def transcript(episode: Episode) -> Iterator[Line]:
             yield from _call(records[message.record])
 
 
-def shorten(text: str, most: int = _MOST) -> str:
-    """Return a text in at most about `most` characters; JSON stays readable: its long parts are cut.
+def shorten(*texts: str, most: int = _MOST) -> list[str]:
+    """Return texts in about `most` characters each, all cut alike, so that they can be compared.
 
-    >>> shorten('{"a": [1, 2, 3, 4, 5], "b": "' + "x" * 80 + '"}', 60)
-    '{"a": [1, 2, "… 3 more"], "b": "xxxxxxxxxxxxxxxxxxxxxxx…"}'
+    JSON keeps its outline: what lies deepest is cut first, then what is long.
+
+    >>> shorten('{"a": [1, 2, 3, 4, 5], "b": "' + "x" * 80 + '"}', most=60)
+    ['{"a": [1, 2, "… 3 more"], "b": "xxxxxxxxxxxxxxxxxxxxxxx…"}']
     """
-    line = " ".join(text.split())
-    if len(line) <= most:
+    lines = [" ".join(text.split()) for text in texts]
+    values = [_parsed(text) for text in texts]
+    for cut in _CUTS:
+        if max(map(len, lines), default=0) <= most:
+            break
+        lines = [_cut_line(line, value, cut) for line, value in zip(lines, values, strict=True)]
+    return [line if len(line) <= most else f"{line[:most]}… ({len(line):,} characters)" for line in lines]
+
+
+def _cut_line(line: str, value: Any, cut: _Cut) -> str:
+    if not isinstance(value, dict | list):
         return line
+    return json.dumps(cut.of(value), ensure_ascii=False)
+
+
+def _parsed(text: str) -> Any:
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
-        value = None
-    if isinstance(value, dict | list):
-        for items, letters, depth in ((6, 60, 6), (3, 40, 5), (2, 24, 4), (2, 24, 2)):
-            line = json.dumps(_cut(value, items, letters, depth), ensure_ascii=False)
-            if len(line) <= most:
-                return line
-    return f"{line[:most]}… ({len(text):,} characters)"
+        return None
 
 
-def _cut(value: Any, items: int, letters: int, depth: int) -> Any:
-    if isinstance(value, str):
-        return value if len(value) <= letters else value[: letters - 1] + "…"
-    if isinstance(value, list | dict) and value and not depth:
-        return "…"
-    if isinstance(value, list):
-        cut = [_cut(item, items, letters, depth - 1) for item in value[:items]]
-        return cut if len(value) <= items else [*cut, f"… {len(value) - items} more"]
-    if isinstance(value, dict):
-        kept = list(value.items())[: 2 * items]
-        cut_ = {key: _cut(item, items, letters, depth - 1) for key, item in kept}
-        return cut_ if len(value) <= 2 * items else {**cut_, "…": f"{len(value) - 2 * items} more"}
-    return value
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """How much of a JSON value is shown."""
+
+    items: int
+    """Of a list."""
+    letters: int
+    """Of a string."""
+    depth: int
+    """Levels of lists and objects."""
+
+    def of(self, value: Any, level: int = 0) -> Any:
+        """Return the value, cut."""
+        if isinstance(value, str):
+            return value if len(value) <= self.letters else value[: self.letters - 1] + "…"
+        if not isinstance(value, list | dict) or not value:
+            return value
+        if level == self.depth:
+            return f"… {len(value)} items" if isinstance(value, list) else f"… {len(value)} keys"
+        if isinstance(value, dict):
+            return {key: self.of(item, level + 1) for key, item in value.items()}
+        cut = [self.of(item, level + 1) for item in value[: self.items]]
+        return cut if len(value) <= self.items else [*cut, f"… {len(value) - self.items} more"]
+
+
+_CUTS: Final = (_Cut(6, 60, 6), _Cut(3, 40, 3), _Cut(2, 24, 2), _Cut(1, 24, 1))
 
 
 def _head(episode: Episode) -> Iterator[Line]:
@@ -135,18 +157,18 @@ def _call(record: CallRecord) -> Iterator[Line]:
     )
     yield Line(f"call {record.index}", f"{record.call.name}({arguments})", "cyan")
     if not record.injected:
-        yield Line("  own error" if record.genuine_error else "  answer", shorten(record.delivered.text))
+        yield Line("  own error" if record.genuine_error else "  answer", *shorten(record.delivered.text))
         if record.withheld:
             why = _WITHHELD.get(record.withheld, record.withheld)
             yield Line("  drawn", f"{record.drawn}, not delivered: {why}", "dim")
         return
     yield Line("  BLOCKED" if record.blocked else "  INJECTED", _injection(record), "bold red")
-    yield Line("  agent saw", shorten(record.delivered.text), "red")
-    if record.true is not None:
-        yield Line("  truth", shorten(record.true.text), "green")
+    seen, *truth = shorten(record.delivered.text, *([record.true.text] if record.true else []))
+    yield Line("  agent saw", seen, "red")
+    yield from (Line("  truth", text, "green") for text in truth)
     for change in record.corrupted:
-        true, delivered = (
-            shorten(json.dumps(v, ensure_ascii=False)) for v in (change.true, change.delivered)
+        true, delivered = shorten(
+            *(json.dumps(v, ensure_ascii=False) for v in (change.true, change.delivered)), most=160
         )
         yield Line("  changed", f"{change.path}: {true} → {delivered}", "green")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from traceback import extract_tb
+from typing import Final
 
 from bench2robust import agents, domains
 from bench2robust.core.domain import Domain
@@ -19,6 +20,7 @@ from .lines import Episode, Result
 from .outcome import ESCALATED, judge
 
 DONE, MAX_STEPS = "done", "max_steps"
+_RETURNED: Final = object()
 _NOTHING = InjectionSpec(profile=NoiseProfile.empty())
 
 
@@ -106,7 +108,7 @@ class _Talk:
         answer: ToolResponse | str | None = None
         while not trajectory.ended:
             action = self._next(answer)
-            if action is None:
+            if action is _RETURNED:
                 trajectory.ended = DONE
                 break
             trajectory.steps += 1
@@ -124,12 +126,12 @@ class _Talk:
         trajectory.records = list(self.injector.records)
         return trajectory
 
-    def _next(self, answer: ToolResponse | str | None) -> ToolCall | Utterance | None:
-        """Return the agent's next action, or None when it has returned."""
+    def _next(self, answer: ToolResponse | str | None) -> object:
+        """Return what the agent does next, or `_RETURNED`."""
         try:
             return next(self.play) if answer is None else self.play.send(answer)
         except StopIteration:
-            return None
+            return _RETURNED
         except B2RError:
             raise
         except Exception as error:

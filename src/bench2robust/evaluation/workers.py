@@ -13,6 +13,7 @@ import signal
 import traceback
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING
@@ -46,7 +47,7 @@ class Broken:
     place: int
     family: type[Exception]
     problem: str
-    trace: str
+    trace: str = ""
 
     def error(self, schedule: Schedule) -> Exception:
         """Return the error to raise, which names the episode."""
@@ -72,7 +73,7 @@ def play_all(schedule: Schedule, start: int, workers: int, held: tuple[int, ...]
 
     Raises:
         AgentError, BenchmarkError: an agent or the benchmark broke; the message names the episode.
-        SubjectError: a worker process died; the message names the episode that it was playing.
+        SubjectError: a worker process died while it played an episode; the message names it.
     """
     left = len(schedule) - start
     workers = min(workers, -(-left // 2))
@@ -92,9 +93,9 @@ def _play(schedule: Schedule, place: int) -> Played | Broken:
         episode = schedule.play(place)
         return Played(place, encode(episode), episode.result)
     except (AgentError, BenchmarkError) as error:
-        return Broken(place, type(error), str(error), "")
+        return Broken(place, type(error), str(error))
     except B2RError as error:
-        return Broken(place, SubjectError, str(error), "")
+        return Broken(place, SubjectError, str(error))
     except Exception as error:
         return Broken(place, RuntimeError, f"{type(error).__name__}: {error}", traceback.format_exc())
 
@@ -112,6 +113,7 @@ class _Crew:
         self._schedule = schedule
         self._processes: dict[Connection, ForkProcess] = {}
         self._playing: dict[Connection, deque[int]] = {}
+        self._idle: list[Connection] = []
         context = multiprocessing.get_context("fork")
         gc.collect()
         gc.freeze()
@@ -123,26 +125,29 @@ class _Crew:
                 process.start()
                 theirs.close()
                 self._processes[ours] = process
+                self._idle.append(ours)
         finally:
             gc.unfreeze()
 
     def play(self, places: range) -> Iterator[Played]:
-        """Hand out the places, and return what was played in order."""
+        """Hand out the places, and return what was played in order.
+
+        What broke is raised when its turn comes, so everything before it has been returned by then.
+        """
         size = min(_MOST_AT_ONCE, -(-len(places) // (4 * len(self._processes))))
         chunks = deque(places[at : at + size] for at in range(0, len(places), size))
         ahead = _AHEAD * size * len(self._processes)
-        early: dict[int, Played] = {}
+        early: dict[int, Played | Broken] = {}
         following = places.start
         while following < places.stop:
-            for worker in self._processes:
-                if worker not in self._playing and chunks and chunks[0].start < following + ahead:
-                    self._hand(worker, chunks.popleft())
+            while self._idle and chunks and chunks[0].start < following + ahead:
+                self._hand(self._idle.pop(), chunks.popleft())
             ready = wait(list(self._playing))
             for worker in [worker for worker in self._playing if worker in ready]:
                 played = self._receive(worker)
                 early[played.place] = played
             while following in early:
-                yield early.pop(following)
+                yield _sound(early.pop(following), self._schedule)
                 following += 1
 
     def dismiss(self) -> None:
@@ -154,29 +159,23 @@ class _Crew:
 
     def _hand(self, worker: Connection, places: range) -> None:
         self._playing[worker] = deque(places)
-        try:
+        with suppress(OSError):  # a worker that is gone is noticed when it should answer
             worker.send(places)
-        except OSError:
-            raise self._died(worker) from None
 
-    def _receive(self, worker: Connection) -> Played:
+    def _receive(self, worker: Connection) -> Played | Broken:
+        left = self._playing[worker]
         try:
             played: Played | Broken = worker.recv()
         except (EOFError, OSError):
-            raise self._died(worker) from None
-        left = self._playing[worker]
+            process = self._processes[worker]
+            process.join()
+            del self._playing[worker]
+            return Broken(left[0], SubjectError, f"its worker died (exit code {process.exitcode})")
         left.popleft()
         if not left:
             del self._playing[worker]
-        return _sound(played, self._schedule)
-
-    def _died(self, worker: Connection) -> SubjectError:
-        process = self._processes[worker]
-        process.join()
-        episode = self._schedule.id(self._playing[worker][0])
-        return SubjectError(
-            f"a worker died (exit code {process.exitcode}) while it played episode={episode!r}"
-        )
+            self._idle.append(worker)
+        return played
 
 
 def _work(
