@@ -58,6 +58,31 @@ def test_overlapping_calls_never_exceed_the_limits(effects, noise):
         )
 
 
+def test_a_withheld_rejection_stays_withheld_whatever_happens_while_it_executes():
+    """The consecutive count is reset by another call in the meantime; rejecting now would be too late."""
+    i = injector(NoiseProfile({NoiseType.RATE_LIMIT: 1.0}), Limits(None, 1), Effects.REQUEST)
+    gate = asyncio.Event()
+
+    async def waits(call):
+        await gate.wait()
+        return execute(call)
+
+    async def play():
+        await i.acall(ToolCall("get_order"), aexecute)
+        slow = asyncio.create_task(i.acall(ToolCall("get_order"), waits))
+        await asyncio.sleep(0)
+        await i.acall(ToolCall("get_order"), aexecute)
+        gate.set()
+        await slow
+
+    asyncio.run(play())
+    assert [(r.ordinal, r.withheld, r.executed) for r in i.records] == [
+        (0, None, False),
+        (2, "consecutive", True),
+        (1, "consecutive", True),
+    ]
+
+
 def test_a_cancelled_call_uses_its_ordinal_and_nothing_else():
     i = injector(TIMEOUTS, Limits(1, 1))
     executed = []

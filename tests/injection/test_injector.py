@@ -76,6 +76,14 @@ def test_a_fault_that_cannot_land_is_delivered_clean_and_costs_nothing(noise, to
     assert r.landed
 
 
+@pytest.mark.parametrize("noise", [n for n in NOISE_TYPES if n.silent])
+def test_a_genuine_error_is_never_corrupted_silently(noise):
+    error = ToolResponse(ORDER_TEXT, error=True)
+    (r,) = play(injector(always(noise)), ["get_order"], lambda call: error)
+    assert r.delivered is error
+    assert r.withheld == "not_landed"
+
+
 def test_a_fault_that_cannot_land_resets_the_consecutive_count():
     stale = injector(always(NoiseType.STALE), Limits(None, 1))
     pending = ToolResponse(ORDER_TEXT.replace("delivered", "pending"))

@@ -106,6 +106,11 @@ def test_a_number_stands_for_a_type_that_can_be_drawn(p, u):
         assert (noise is CLEAN) == (u < p.for_tool(name)[CLEAN])
 
 
+def test_rounding_leaves_no_number_without_a_type():
+    short = NoiseProfile({CLEAN: 0.6, TIMEOUT: 0.4 - 9e-10})
+    assert short.table("t").at(1 - 2**-53) is TIMEOUT
+
+
 @given(st.floats(0, 1, exclude_max=True), st.floats(0, 1), st.floats(0, 1))
 def test_what_a_milder_profile_injects_a_harsher_one_injects_too(u, p, q):
     mild, harsh = (NoiseProfile.severe().with_clean_probability(x).table("t") for x in (max(p, q), min(p, q)))

@@ -164,7 +164,7 @@ class Injector:
     def _finish(self, pending: _Pending, true: ToolResponse) -> ToolResponse:
         """Corrupt what the real tool answered, if the draw says so, the limits allow it and it can land."""
         drawn = pending.drawn
-        if drawn is None or drawn is _CLEAN or pending.withheld or not self._allowed(pending):
+        if drawn is None or drawn is _CLEAN or not self._allowed(pending):
             return self._deliver(pending, true, true)
         if drawn in _OBSERVABLE:
             pending.noise = drawn
@@ -205,7 +205,10 @@ class Injector:
         return delivered
 
     def _allowed(self, pending: _Pending) -> bool:
-        """Return whether the limits leave room for the fault drawn, and note why where they do not."""
+        """Return whether the limits leave room for the fault drawn, and note why where they do not.
+
+        A rejection that was withheld before the call executed stays withheld after it.
+        """
         if self._budget <= 0:
             pending.withheld = "budget"
         elif pending.tool.in_a_row >= self._max_in_a_row:
