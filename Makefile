@@ -12,7 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .DEFAULT_GOAL := run
 
 run: setup
-	$(BIN)/b2r run --benchmark tau2-retail
+	$(BIN)/b2r run --benchmark tau2-retail --out runs/retail
 
 setup: $(VENV)/.ready
 setup-dev: $(VENV)/.ready-dev

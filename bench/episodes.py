@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench2robust.benchmarks.tau2 import RetailBenchmark, retail
-from bench2robust.core.episode import Task
+from bench2robust.core.episode import Task, Trajectory
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def play(benchmark: RetailBenchmark, task: Task) -> bool:
     environment = benchmark.open(task)
     for action in task.gold:
         environment.call(action.call)
-    return environment.score([told(task)]).passed
+    return environment.score(Trajectory.saying([told(task)])).passed
 
 
 def play_upstream(task: Task) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench2robust import agents
 from bench2robust.benchmarks.tau2 import retail
-from bench2robust.core.episode import Score, Task
+from bench2robust.core.episode import Score, Task, Trajectory
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.ports import Briefing
 from bench2robust.core.tools import CallRecord, ToolCall, ToolKind
@@ -52,4 +52,4 @@ def play(
             if action.last:
                 break
             action = game.send("ok")
-    return Played(env.score(said), injector.records, said)
+    return Played(env.score(Trajectory.saying(said)), injector.records, said)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench2robust.core.episode import Action, Task
+from bench2robust.core.episode import Action, Task, Trajectory
 from bench2robust.core.tools import ToolCall, ToolKind
 
 pytestmark = pytest.mark.tau2
@@ -23,7 +23,7 @@ def plays(bench, task, calls, said):
     """Play calls and compare the verdicts; returns ours."""
     environment = bench.open(task)
     exchanges = [(call, environment.call(call).text) for call in calls]
-    return environment.score(said), exchanges
+    return environment.score(Trajectory.saying(said)), exchanges
 
 
 def agree(bench, upstream, task, calls, said):
@@ -139,7 +139,11 @@ def test_every_gold_plan_passes_and_a_wrong_or_missing_step_fails(bench):
 
 
 def test_nothing_done_passes_only_where_nothing_is_asked(bench):
-    passed = [task.id for task in bench.tasks() if bench.open(task).score([told(task)]).parts["database"]]
+    passed = [
+        task.id
+        for task in bench.tasks()
+        if bench.open(task).score(Trajectory.saying([told(task)])).parts["database"]
+    ]
     assert len(passed) == 11
 
 
@@ -153,7 +157,7 @@ def test_a_repeated_one_shot_write_changes_nothing_more(bench):
     again = environment.call(cancel)
     assert again.error
     assert again.text == "Error: Non-pending order cannot be cancelled"
-    assert environment.score([told(task)]).passed
+    assert environment.score(Trajectory.saying([told(task)])).passed
 
 
 def test_a_write_that_never_ran_is_not_done_and_one_that_ran_is_done(bench):
@@ -164,24 +168,27 @@ def test_a_write_that_never_ran_is_not_done_and_one_that_ran_is_done(bench):
     for i, action in enumerate(task.gold):
         if i != at:
             environment.call(action.call)
-    assert environment.score([told(task)]).parts == {"database": False, "communicated": True}
+    assert environment.score(Trajectory.saying([told(task)])).parts == {
+        "database": False,
+        "communicated": True,
+    }
     assert environment.changes() == {}
     environment.call(task.gold[at].call)
-    assert environment.score([told(task)]).passed
+    assert environment.score(Trajectory.saying([told(task)])).passed
 
 
 def test_gold_that_changes_is_not_judged_by_the_old_gold(bench):
     task = bench.tasks()[0]
-    assert not bench.open(task).score([]).parts["database"]
-    assert bench.open(replace(task, gold=())).score([]).parts["database"]
-    assert not bench.open(task).score([]).parts["database"]
+    assert not bench.open(task).score(Trajectory.saying([])).parts["database"]
+    assert bench.open(replace(task, gold=())).score(Trajectory.saying([])).parts["database"]
+    assert not bench.open(task).score(Trajectory.saying([])).parts["database"]
 
 
 def test_any_task_of_the_domain_can_be_opened(bench):
     environment = bench.open(Task("made up", "", gold=(Action(EXTRA),)))
-    assert not environment.score([]).passed
+    assert not environment.score(Trajectory.saying([])).passed
     environment.call(EXTRA)
-    assert environment.score([]).passed
+    assert environment.score(Trajectory.saying([])).passed
 
 
 VALUES = st.text(alphabet="0123456789.,$ABab ", min_size=1, max_size=6)
@@ -194,7 +201,7 @@ def test_communicated_is_the_upstream_rule(bench, upstream, values, said, mixed)
     if mixed:
         said = [*said, *(",".join(value.upper()) for value in values)]
     task = bench.tasks()[0]
-    ours = bench.open(replace(task, tell=tuple(values))).score(said).parts["communicated"]
+    ours = bench.open(replace(task, tell=tuple(values))).score(Trajectory.saying(said)).parts["communicated"]
     criteria = {**task.data["evaluation_criteria"], "communicate_info": values}
     theirs = upstream.tasks.Task.model_validate({**task.data, "evaluation_criteria": criteria})
     assert ours == upstream.communicated(theirs, upstream.trajectory([], said))

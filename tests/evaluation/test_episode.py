@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from bench2robust import agents
+from bench2robust.agents.users import Scripted as ScriptedUser
 from bench2robust.core.episode import Assignment, Message, Mode, Role, Scenario, Trajectory
 from bench2robust.core.errors import AgentError, BenchmarkError, SpecError
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.ports import Briefing, Utterance
 from bench2robust.core.tools import CallRecord, ToolCall
 from bench2robust.evaluation import Job, load, run_episode
-from bench2robust.evaluation.episode import Ticket
 from bench2robust.injection import Effects, InjectionSpec, Limits, NoiseProfile
 
 LIBRARY = load("toy-library")
@@ -97,7 +97,7 @@ def directly(agent, task, mode):
             if action.last:
                 trajectory.ended = "done"
                 return trajectory
-            answer = Ticket(task).reply(action.text)
+            answer = ScriptedUser.of(task).reply(action.text)
             trajectory.messages.append(Message(Role.USER, answer))
 
 

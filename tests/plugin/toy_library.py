@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench2robust.core.episode import Action, Score, Task
+from bench2robust.core.episode import Action, Score, Task, Trajectory
 from bench2robust.core.plan import (
     Act,
     Decision,
@@ -108,13 +108,13 @@ class Desk:
     def tool_transfer_to_librarian(self, summary: str) -> str:
         return "Transfer successful"
 
-    def score(self, said: Sequence[str]) -> Score:
+    def score(self, trajectory: Trajectory) -> Score:
         """Compare with a desk on which the gold calls were made."""
         gold = Desk(self.task)
         for action in self.task.gold:
             gold.call(action.call)
         database = (gold.members, gold.loans) == (self.members, self.loans)
-        communicated = all(any(value in text for text in said) for value in self.task.tell)
+        communicated = all(any(value in text for text in trajectory.said) for value in self.task.tell)
         return Score(database and communicated, {"database": database, "communicated": communicated})
 
 
@@ -126,7 +126,7 @@ def _task(
     number: int, words: str, *gold: tuple[str, dict[str, str]], tell: tuple[str, ...] = (), **data: Any
 ) -> Task:
     actions = tuple(Action(ToolCall(name, arguments)) for name, arguments in gold)
-    return Task(str(number), words, actions, tell, data)
+    return Task(str(number), words, actions, tell, data=data)
 
 
 TASKS = (

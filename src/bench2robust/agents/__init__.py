@@ -11,6 +11,7 @@ from bench2robust.core.ports import Agent
 
 from .certificate import Adversary, Idle
 from .reference import REFERENCES
+from .users import Scripted
 
 _AGENTS: dict[str, Agent] = {agent.name: agent for agent in (*REFERENCES, Adversary(), Idle())}
 
@@ -18,6 +19,8 @@ NAMES = tuple(_AGENTS)
 """Every agent that `create` knows."""
 REFERENCE = tuple(agent.name for agent in REFERENCES)
 """The reference policies, from the weakest to the ceiling."""
+
+__all__ = ["NAMES", "REFERENCE", "Scripted", "create"]
 
 
 def create(name: str) -> Agent:

@@ -20,7 +20,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench2robust.core.errors import SpecError
-from bench2robust.core.plan import Act, Decision, Done, Fetch, Goal, Handover, Need, Part, Route, Say, Stuck
+from bench2robust.core.plan import (
+    Act,
+    Ask,
+    Decision,
+    Done,
+    Fetch,
+    Goal,
+    Handover,
+    Need,
+    Part,
+    Route,
+    Say,
+    Stuck,
+)
 from bench2robust.core.ports import Briefing, Play, Utterance
 from bench2robust.core.tools import ToolCall
 
@@ -100,20 +113,27 @@ class Walk:
                 case Need(fetch):
                     fetch = self.at_hand(fetch)
                     self.sources[fetch.fact] = Source(fetch, (yield from self.obtain(fetch, self.facts)))
-                case Stuck(reason, used):
-                    if not self.unstick(used):
-                        yield Utterance(f"I am sorry, I could not find what this needs: {reason}.")
-                        return None
+                case Ask(fact, question):
+                    self.facts[fact] = yield Utterance(question)
                 case Say(text):
                     yield Utterance(text)
                     done += 1
-                case Act():
-                    if (yield from self.write(decision)):
-                        done += 1
-                    elif not self.refused(decision):
-                        yield Utterance("I am sorry, the system does not allow this.")
+                case Act() if (yield from self.write(decision)):
+                    done += 1
+                case Act() | Stuck():
+                    sorry = self.give_up(decision)
+                    if sorry:
+                        yield Utterance(sorry)
                         return None
         return None
+
+    def give_up(self, decision: Act | Stuck) -> str:
+        """Say why a goal cannot be served, or forget something and say nothing: then it is tried again."""
+        if isinstance(decision, Act):
+            return "" if self.refused(decision) else "I am sorry, the system does not allow this."
+        if self.unstick(decision.used):
+            return ""
+        return f"I am sorry, I could not find what this needs: {decision.reason}."
 
     def grounds(self, decision: Decision, done: int) -> tuple[str, ...]:
         """Return the facts worth a second look before a decision is carried out."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -66,6 +66,26 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Something the user says only when asked."""
+
+    cues: tuple[str, ...]
+    """Words in a question that make the user say it."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """What a scripted user says, and when."""
+
+    opening: str
+    answers: tuple[Answer, ...] = ()
+    """Withheld details, and changes of mind: given once, when asked."""
+    turns: tuple[str, ...] = ()
+    """Further requests, each made once the assistant reports on the one before."""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """One task of a benchmark."""
 
@@ -77,6 +97,8 @@ class Task:
     """Values that the agent must tell the user to pass."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """The benchmark's own record of the task; opaque to everyone else."""
+    script: Script | None = None
+    """What the user says; None is a user who says all the instructions at once, as a ticket does."""
 
 
 class Role(StrEnum):
@@ -109,6 +131,11 @@ class Trajectory:
     steps: int = 0
     ended: str = ""
     """Why it ended: ``done``, ``escalated`` or ``max_steps``."""
+
+    @classmethod
+    def saying(cls, texts: Iterable[str]) -> Trajectory:
+        """Return the trajectory of an assistant that only talked."""
+        return cls([Message(Role.ASSISTANT, text) for text in texts], ended="done")
 
     @property
     def said(self) -> list[str]:

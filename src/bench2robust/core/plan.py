@@ -6,6 +6,7 @@ follows it. Plans know the domain, policies know how to recover; they meet here:
 
     policy: "goal, what now, given these facts?"     goal.decide(facts)
     goal:   Need(fetch)   I lack a fact; here are the routes by which it can be had
+            Ask(fact)     I lack something that only the user can say
             Stuck(used)   these facts do not let me go on (an emptied field, no match)
             Act(call)     do this
             Say(text)     tell the user this
@@ -69,6 +70,14 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """The goal lacks something that only the user knows; the user's words become the fact."""
+
+    fact: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stuck:
     """The goal cannot go on with the facts it has."""
 
@@ -112,7 +121,7 @@ class Done:
     why: str = ""
 
 
-Decision = Need | Stuck | Act | Say | Handover | Done
+Decision = Need | Ask | Stuck | Act | Say | Handover | Done
 
 
 class Goal(Protocol):

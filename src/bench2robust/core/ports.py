@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .episode import Score, Task
+from .episode import Score, Task, Trajectory
 from .plan import Plan
 from .tools import CallRecord, ToolCall, ToolResponse, ToolSpec
 
@@ -18,8 +18,8 @@ class Environment(Protocol):
         """Execute a call for real. A tool's own error is a response with ``error=True``, never raised."""
         ...
 
-    def score(self, said: Sequence[str]) -> Score:
-        """Judge the world as it is now, and what the user was told."""
+    def score(self, trajectory: Trajectory) -> Score:
+        """Judge the world as it is now, and what the agent was delivered and said on the way."""
         ...
 
 

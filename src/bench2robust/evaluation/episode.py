@@ -37,17 +37,6 @@ class Job:
     max_steps: int
 
 
-class Ticket:
-    """A user who says everything at once, the way a ticket does, and has nothing to add."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-
-    def reply(self, said: str | None) -> str | None:
-        """Return the whole request first; after that, that there is nothing to add."""
-        return self._task.instructions if said is None else "That is all I can tell you. Please go on."
-
-
 def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
     """Play one episode and judge it.
 
@@ -65,7 +54,7 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
         tools=tools,
         blocked=job.assignment.blocked,
     )
-    user = Ticket(job.task)
+    user = agents.Scripted.of(job.task)
     briefing = Briefing(
         task=job.task,
         tools=tools,
@@ -77,7 +66,7 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
     kinds = {tool.name: tool.kind for tool in tools}
     talk = _Talk(agent.name, agent.play(briefing), user, injector, environment, kinds)
     trajectory = talk.run(briefing.opening, job.max_steps)
-    outcome = judge(trajectory, environment.score(trajectory.said), job.task, job.assignment, kinds)
+    outcome = judge(trajectory, environment.score(trajectory), job.task, job.assignment, kinds)
     return Episode(Result(job.task.id, agent.name, job.mode, job.seed, job.assignment, outcome), trajectory)
 
 

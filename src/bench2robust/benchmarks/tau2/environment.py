@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench2robust.core.episode import Score
+from bench2robust.core.episode import Score, Trajectory
 from bench2robust.core.tools import ToolCall, ToolResponse
 
 from .alternatives import ALTERNATIVES, AddedTools
@@ -80,7 +80,7 @@ class RetailEnvironment:
         """Return the records that this episode has changed so far, as canonical text."""
         return self._world.changes()
 
-    def score(self, said: Sequence[str]) -> Score:
+    def score(self, trajectory: Trajectory) -> Score:
         """Judge the live database and what the user was told.
 
         ``database``: every record that this episode or the reference solution changed is equal in both
@@ -88,7 +88,7 @@ class RetailEnvironment:
         told to the user, upper and lower case and commas in the text ignored; this is upstream's rule.
         Passing takes both. τ²'s natural-language assertions need a model as judge and are not scored.
         """
-        texts = [text.lower().replace(",", "") for text in said if text.strip()]
+        texts = [text.lower().replace(",", "") for text in trajectory.said if text.strip()]
         communicated = all(any(value.lower() in text for text in texts) for value in self._tell)
         database = self._world.changes() == self._changes()
         return Score(database and communicated, {"database": database, "communicated": communicated})
