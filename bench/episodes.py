@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench2robust.benchmarks.tau2 import RetailBenchmark, retail
-from bench2robust.core.episode import Task, Trajectory
+from bench2robust.core.episode import Mode, Task, Trajectory
+from bench2robust.evaluation import RunSpec
+from bench2robust.evaluation.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,18 @@ def measure(upstream_tasks: int = 8, rounds: int = 5) -> EpisodeCost:
         upstream_episodes=len(sample),
         passed=passed and all(verdicts),
     )
+
+
+def strategic_seconds(seed: int = 0) -> float:
+    """Return CPU seconds for one scored ``strategic`` episode under noise, scenarios and alternatives.
+
+    All 114 tasks in `inject_alt`; plans and certificates are made before the clock starts.
+    """
+    spec = RunSpec(benchmark="tau2-retail", agents=("strategic",), modes=(Mode.INJECT_ALT,), seeds=(seed,))
+    schedule = Schedule(spec)
+    for place in range(len(schedule)):
+        schedule.play(place)
+    return _seconds(lambda: [schedule.play(place) for place in range(len(schedule))]) / len(schedule)
 
 
 def play(benchmark: RetailBenchmark, task: Task) -> bool:

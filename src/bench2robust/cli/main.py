@@ -141,13 +141,21 @@ def run(  # noqa: PLR0913 (an option of the command is a parameter here)
 
 
 @app.command()
-def table(folder: Folder, as_json: Json = False) -> None:
+def table(
+    folder: Folder,
+    svg: Annotated[Path | None, typer.Option(help="Draw the pass rates into this file too.")] = None,
+    as_json: Json = False,
+) -> None:
     """Print the summary table of a run."""
     from bench2robust.evaluation import load_run
 
+    from .picture import save
     from .printing import print_run
 
-    print_run(load_run(folder), as_json=as_json)
+    run = load_run(folder)
+    if svg is not None:
+        save(run.rows, svg)
+    print_run(run, as_json=as_json)
 
 
 @app.command()
