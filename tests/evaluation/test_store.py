@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from bench2robust.core.episode import Mode
 from bench2robust.core.errors import FolderError, UnknownNameError
-from bench2robust.evaluation import RunSpec, Schedule, load_run, run
+from bench2robust.evaluation import RunSpec, Schedule, certify, load, load_run, run
 from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY, RunFolder
 
 SPEC = RunSpec(
-    "toy-library", agents=("retry", "strategic"), modes=(Mode.CLEAN, Mode.INJECT_ALT), seeds=(0, 1)
+    "toy-mishaps", agents=("retry", "strategic"), modes=(Mode.CLEAN, Mode.INJECT_ALT), seeds=(0, 1)
 )
 
 
@@ -49,11 +49,19 @@ def test_the_same_run_gives_the_same_bytes(whole, tmp_path):
     assert content(tmp_path / "again") == content(whole)
 
 
-def test_repeating_a_finished_run_plays_nothing(whole, tmp_path, monkeypatch):
+@pytest.fixture
+def opened():
+    """The tasks whose environment is opened from now on, in order."""
+    certify("toy-mishaps")
+    found = load("toy-mishaps").opened
+    found.clear()
+    return found
+
+
+def test_repeating_a_finished_run_plays_nothing(whole, opened):
     before = content(whole)
-    monkeypatch.setattr(Schedule, "play", None)
-    finished = run(SPEC, whole, workers=1)
-    assert finished.complete
+    assert run(SPEC, whole, workers=1).complete
+    assert opened == []
     assert content(whole) == before
 
 
@@ -71,20 +79,12 @@ def test_wherever_the_file_was_torn_the_run_ends_as_if_it_had_not_been(whole, tm
     assert content(folder) == content(whole)
 
 
-def test_what_is_there_is_not_played_again(whole, tmp_path, monkeypatch):
+def test_what_is_there_is_not_played_again(whole, tmp_path, opened):
     lines = (whole / EPISODES).read_bytes().splitlines(keepends=True)
     (tmp_path / EPISODES).write_bytes(b"".join(lines[:40]) + lines[40][:25])
     (tmp_path / MANIFEST).write_bytes((whole / MANIFEST).read_bytes())
-    played = []
-    play = Schedule.play
-
-    def remember(self, place):
-        played.append(place)
-        return play(self, place)
-
-    monkeypatch.setattr(Schedule, "play", remember)
     run(SPEC, tmp_path, workers=1)
-    assert played == list(range(40, len(lines)))
+    assert opened == [json.loads(line)["task"] for line in lines[40:]]
 
 
 def test_a_torn_last_line_is_not_read(whole, tmp_path):
@@ -135,12 +135,12 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     assert list(content(tmp_path)) == ["thesis.tex"]
 
 
-def test_a_folder_that_cannot_be_is_refused_before_anything_is_played(tmp_path, monkeypatch):
-    monkeypatch.setattr(Schedule, "play", None)
+def test_a_folder_that_cannot_be_is_refused_before_anything_is_played(tmp_path, opened):
     (tmp_path / "file").write_text("")
     for below in ("file", "file/run"):
         with pytest.raises(FolderError, match=r"expected a folder that can be written, got out="):
             run(SPEC, tmp_path / below, workers=1)
+    assert opened == []
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from dataclasses import replace
 
 import pytest
 
+from bench2robust.core.episode import Mode
 from bench2robust.core.errors import AgentError, BenchmarkError, SpecError, SubjectError
-from bench2robust.evaluation import RunSpec, Schedule, forecast, load_run, run
+from bench2robust.evaluation import RunSpec, Schedule, forecast, load, load_run, run
 from bench2robust.evaluation.store import EPISODES
 from bench2robust.evaluation.workers import play_all
 
-SPEC = RunSpec("toy-library", seeds=(0, 1, 2))
-BAD = 137
-BAD_ID = Schedule(SPEC).id(BAD)
+SPEC = RunSpec("toy-mishaps", seeds=(0, 1, 2))
+BAD = 3
+BAD_ID = "3:naive:clean:0"
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +25,15 @@ def undisturbed():
 
 
 @pytest.fixture
-def at_bad_place(monkeypatch):
-    """Make the episode at one place do something else."""
-    play = Schedule.play
+def mishap():
+    """Make something happen in task 3; the first episode of it is the fourth of the run."""
+    benchmark = load("toy-mishaps")
 
-    def install(what):
-        def maybe(self, place):
-            return what() if place == BAD else play(self, place)
+    def install(where, what):
+        benchmark.at[where] = what
 
-        monkeypatch.setattr(Schedule, "play", maybe)
-
-    return install
+    yield install
+    benchmark.at.clear()
 
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
@@ -50,49 +50,62 @@ def test_the_same_in_any_order_of_tasks(undisturbed):
     """Each task alone, last first: every episode is the same."""
     lines = {}
     for task in reversed(Schedule(SPEC).tasks):
-        alone = Schedule(RunSpec("toy-library", seeds=(2, 0, 1), tasks=(task.id,)))
+        alone = Schedule(RunSpec("toy-mishaps", seeds=(2, 0, 1), tasks=(task.id,)))
         lines |= {alone.id(played.place): played.line for played in play_all(alone, 0, 1)}
     assert [lines[name] for name in Schedule(SPEC).ids()] == undisturbed
 
 
+def fail(error):
+    def happen():
+        raise error
+
+    return happen
+
+
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("family", [AgentError, BenchmarkError])
+@pytest.mark.parametrize(
+    ("where", "error", "family", "message"),
+    [
+        (
+            "call",
+            ZeroDivisionError("boom"),
+            BenchmarkError,
+            "the environment broke on tool='find_member_by_card': ZeroDiv",
+        ),
+        ("open", KeyError("gone"), BenchmarkError, "benchmark='toy-mishaps' broke: KeyError: 'gone'"),
+        ("plan", KeyError("gone"), BenchmarkError, "benchmark='toy-mishaps' broke: KeyError: 'gone'"),
+        ("score", KeyError("gone"), BenchmarkError, "benchmark='toy-mishaps' broke: KeyError: 'gone'"),
+        ("call", BenchmarkError("no data"), BenchmarkError, "no data"),
+        ("decide", KeyError("gone"), AgentError, "agent='naive' broke: KeyError: 'gone'"),
+        ("decide", SpecError("cannot be"), SubjectError, "cannot be"),
+    ],
+)
 def test_a_broken_episode_is_named_and_those_before_it_are_kept(
-    tmp_path, at_bad_place, undisturbed, workers, family
+    tmp_path, mishap, undisturbed, workers, where, error, family, message
 ):
-    def fail():
-        raise family("it broke")
+    mishap(where, fail(error))
+    with pytest.raises(family, match=f"^episode='{BAD_ID}': {message}") as caught:
+        run(replace(SPEC, modes=(Mode.CLEAN,)), tmp_path, workers=workers)
+    assert type(caught.value) is family
+    assert (tmp_path / EPISODES).read_bytes() == b"".join(undisturbed[:BAD])
+    assert not multiprocessing.active_children()
 
-    at_bad_place(fail)
-    with pytest.raises(family, match=f"^episode='{BAD_ID}': it broke$"):
-        run(SPEC, tmp_path, workers=workers)
+
+def test_a_worker_that_dies_is_an_error_naming_the_episode(tmp_path, mishap, undisturbed):
+    parent = os.getpid()
+    mishap("call", lambda: None if os.getpid() == parent else os._exit(7))
+    with pytest.raises(SubjectError, match=rf"^episode='{BAD_ID}': its worker died \(exit code 7\)"):
+        run(SPEC, tmp_path, workers=2)
     assert (tmp_path / EPISODES).read_bytes() == b"".join(undisturbed[:BAD])
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_mistake_of_ours_keeps_its_traceback(tmp_path, at_bad_place, workers):
-    at_bad_place(lambda: {}["missing"])
-    with pytest.raises(RuntimeError, match=f"episode='{BAD_ID}': KeyError: 'missing'") as caught:
-        run(SPEC, tmp_path, workers=workers)
-    assert 'at_bad_place(lambda: {}["missing"])' in caught.value.__notes__[0]
-
-
-def test_other_errors_on_purpose_become_the_subjects(tmp_path, at_bad_place):
-    def fail():
-        raise SpecError("cannot be")
-
-    at_bad_place(fail)
-    with pytest.raises(SubjectError, match=f"episode='{BAD_ID}': cannot be"):
-        run(SPEC, tmp_path, workers=2)
-
-
-def test_a_worker_that_dies_is_an_error_naming_the_episode(tmp_path, at_bad_place, undisturbed):
-    at_bad_place(lambda: os._exit(7))
-    with pytest.raises(SubjectError, match=rf"episode='{BAD_ID}': its worker died \(exit code 7\)"):
-        run(SPEC, tmp_path, workers=2)
-    assert (tmp_path / EPISODES).read_bytes() == b"".join(undisturbed[:BAD])
-    assert not multiprocessing.active_children()
+def test_a_mistake_of_ours_keeps_its_traceback(tmp_path, monkeypatch, workers):
+    monkeypatch.setattr("bench2robust.evaluation.episode.judge", lambda *_: {}["missing"])
+    with pytest.raises(RuntimeError, match=r"^episode='0:naive:clean:0': KeyError: 'missing'") as caught:
+        run(replace(SPEC, modes=(Mode.CLEAN,)), tmp_path, workers=workers)
+    assert 'lambda *_: {}["missing"]' in caught.value.__notes__[0]
 
 
 def test_after_an_interruption_the_run_goes_on(tmp_path, undisturbed):

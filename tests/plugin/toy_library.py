@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -305,9 +305,68 @@ class Library:
         return Plan(tuple(goals), _escalate)
 
 
+class Mishaps(Library):
+    """The library, told by a test what goes wrong in task 3, and where.
+
+    What is kept in `opened` is kept in this process only.
+    """
+
+    name = "toy-mishaps"
+
+    def __init__(self) -> None:
+        self.at: dict[str, Callable[[], None]] = {}
+        """``call``, ``decide``, ``open``, ``plan`` or ``score`` to what happens then."""
+        self.opened: list[str] = []
+
+    def happen(self, where: str, task: Task) -> None:
+        if where in self.at and task.id == "3":
+            self.at[where]()
+
+    def open(self, task: Task, *, alternatives: bool = True) -> Desk:
+        self.opened.append(task.id)
+        self.happen("open", task)
+        return UnluckyDesk(self, task, alternatives=alternatives)
+
+    def plan(self, task: Task) -> Plan:
+        self.happen("plan", task)
+        plan = super().plan(task)
+        return Plan(tuple(Unlucky(self, task, goal) for goal in plan.goals), plan.escalate)
+
+
+class UnluckyDesk(Desk):
+    def __init__(self, owner: Mishaps, task: Task, *, alternatives: bool) -> None:
+        super().__init__(task, alternatives=alternatives)
+        self.owner = owner
+
+    def call(self, call: ToolCall) -> ToolResponse:
+        self.owner.happen("call", self.task)
+        return super().call(call)
+
+    def score(self, trajectory: Trajectory) -> Score:
+        self.owner.happen("score", self.task)
+        return super().score(trajectory)
+
+
+@dataclass(frozen=True)
+class Unlucky:
+    owner: Mishaps
+    task: Task
+    goal: Any
+
+    def decide(self, facts: Facts, done: int) -> Decision:
+        self.owner.happen("decide", self.task)
+        decision: Decision = self.goal.decide(facts, done)
+        return decision
+
+
 def library() -> Library:
     """Entry point."""
     return Library()
+
+
+def mishaps() -> Mishaps:
+    """Entry point of the library in which things go wrong."""
+    return Mishaps()
 
 
 def rude() -> Library:

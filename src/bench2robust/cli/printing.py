@@ -34,7 +34,7 @@ def duration(seconds: float) -> str:
     """Return a duration the way people say it.
 
     >>> duration(7.2), duration(95), duration(7300)
-    ('7 s', '1 min 35 s', '2 h 2 min')
+    ('7 s', '1 min 35 s', '2 h 1 min')
     """
     whole = max(1, round(seconds))
     if whole < 60:

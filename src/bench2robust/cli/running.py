@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -68,7 +68,7 @@ def print_forecast(order: Order, *, as_json: bool) -> None:
         print_json(
             {
                 "episodes": len(order.schedule),
-                "seconds": round(seconds, 1),
+                "seconds": round(seconds, 3),
                 "workers": order.workers,
                 "out": str(order.out),
                 "fingerprint": order.schedule.fingerprint,
@@ -121,12 +121,12 @@ def _counted(count: int, noun: str) -> str:
 class _Lines:
     """Progress where there is no terminal: a line now and then."""
 
-    def __init__(self, order: Order) -> None:
-        self._order = order
+    def __init__(self, order: Order, clock: Callable[[], float] = monotonic) -> None:
+        self._order, self._clock = order, clock
         self._start = self._said = 0.0
 
     def update(self, status: Status) -> None:
-        now = monotonic()
+        now = self._clock()
         if not self._start:
             self._start = self._said = now
             typer.echo(_announcement(self._order, status.seconds, status.episodes - status.resumed), err=True)

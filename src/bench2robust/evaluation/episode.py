@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from traceback import extract_tb
+from types import TracebackType
 from typing import Final
 
 from bench2robust import agents, domains
 from bench2robust.core.domain import Domain
 from bench2robust.core.episode import Assignment, Message, Mode, Role, Task, Trajectory
-from bench2robust.core.errors import AgentError, B2RError, BenchmarkError
+from bench2robust.core.errors import AgentError, B2RError, BenchmarkError, SubjectError
 from bench2robust.core.ports import Agent, Benchmark, Briefing, Environment, Play, User, Utterance
 from bench2robust.core.tools import ToolCall, ToolKind, ToolResponse
 from bench2robust.injection import InjectionSpec, Injector, NoiseProfile
@@ -42,10 +43,12 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
 
     Raises:
         AgentError: the agent raised, or did something its port does not allow.
-        BenchmarkError: the environment raised.
+        BenchmarkError: the benchmark or its environment raised.
     """
-    environment = benchmark.open(job.task, alternatives=job.mode.alternatives)
-    tools = benchmark.tools(job.mode.alternatives)
+    with _blaming(BenchmarkError, f"benchmark={benchmark.name!r} broke"):
+        environment = benchmark.open(job.task, alternatives=job.mode.alternatives)
+        plan = benchmark.plan(job.task) if agent.name in agents.REFERENCE else None
+        tools, policy = benchmark.tools(job.mode.alternatives), benchmark.policy(job.mode.alternatives)
     injector = Injector(
         job.injection if job.mode.injected else _NOTHING,
         job.seed,
@@ -58,15 +61,17 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
     briefing = Briefing(
         task=job.task,
         tools=tools,
-        policy=benchmark.policy(job.mode.alternatives),
+        policy=policy,
         opening=user.reply(None) or "",
-        plan=benchmark.plan(job.task) if agent.name in agents.REFERENCE else None,
+        plan=plan,
         oracle=injector if agent.omniscient else None,
     )
     kinds = {tool.name: tool.kind for tool in tools}
     talk = _Talk(agent.name, agent.play(briefing), user, injector, environment, kinds)
     trajectory = talk.run(briefing.opening, job.max_steps)
-    outcome = judge(trajectory, environment.score(trajectory), job.task, job.assignment, kinds)
+    with _blaming(BenchmarkError, f"benchmark={benchmark.name!r} broke"):
+        score = environment.score(trajectory)
+    outcome = judge(trajectory, score, job.task, job.assignment, kinds)
     return Episode(Result(job.task.id, agent.name, job.mode, job.seed, job.assignment, outcome), trajectory)
 
 
@@ -117,14 +122,11 @@ class _Talk:
 
     def _next(self, answer: ToolResponse | str | None) -> object:
         """Return what the agent does next, or `_RETURNED`."""
-        try:
-            return next(self.play) if answer is None else self.play.send(answer)
-        except StopIteration:
-            return _RETURNED
-        except B2RError:
-            raise
-        except Exception as error:
-            raise AgentError(f"agent={self.agent!r} broke: {_described(error)}") from error
+        with _blaming(AgentError, f"agent={self.agent!r} broke"):
+            try:
+                return next(self.play) if answer is None else self.play.send(answer)
+            except StopIteration:
+                return _RETURNED
 
     def _call(self, call: ToolCall, trajectory: Trajectory) -> ToolResponse:
         if not isinstance(call.name, str) or not isinstance(call.arguments, Mapping):
@@ -141,14 +143,8 @@ class _Talk:
         return response
 
     def _execute(self, call: ToolCall) -> ToolResponse:
-        try:
+        with _blaming(BenchmarkError, f"the environment broke on tool={call.name!r}"):
             return self.environment.call(call)
-        except B2RError:
-            raise
-        except Exception as error:
-            raise BenchmarkError(
-                f"the environment broke on tool={call.name!r}: {_described(error)}"
-            ) from error
 
     def _say(self, utterance: Utterance, trajectory: Trajectory) -> str:
         trajectory.messages.append(Message(Role.ASSISTANT, utterance.text))
@@ -160,8 +156,27 @@ class _Talk:
         return words
 
 
-def _described(error: Exception) -> str:
-    """Return an error and the place it came from, on one line."""
-    where = extract_tb(error.__traceback__)[-1]
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text} ({where.filename}:{where.lineno})"
+class _blaming:
+    """Turn whatever is raised inside, unless it is raised on purpose, into an error of one family.
+
+    A class, because as a generator it would take four times as long, and every call passes through it.
+
+    Args:
+        family: whose fault it is.
+        what: what happened, for the message, which also names the place.
+    """
+
+    __slots__ = ("_family", "_what")
+
+    def __init__(self, family: type[SubjectError], what: str) -> None:
+        self._family, self._what = family, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None or isinstance(error, B2RError) or not isinstance(error, Exception):
+            return
+        where, text = extract_tb(trace)[-1], " ".join(str(error).split())
+        place = f"{where.filename}:{where.lineno}"
+        raise self._family(f"{self._what}: {type(error).__name__}: {text} ({place})") from error

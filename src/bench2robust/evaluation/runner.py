@@ -11,12 +11,12 @@ from typing import Any
 
 from bench2robust.core.errors import SpecError, UnknownNameError
 
-from .lines import Episode, encode
+from .lines import Episode
 from .schedule import Schedule
 from .spec import RunSpec
 from .store import RunFolder, read_episodes, read_manifest, read_results
 from .summary import Row, Tally, summarise, to_dict
-from .workers import play_all, usable_cpus
+from .workers import play_all, play_one, usable_cpus
 
 _SAMPLES = 48
 
@@ -138,5 +138,5 @@ def forecast(schedule: Schedule, workers: int, done: int = 0) -> float:
         schedule.benchmark.plan(task)
     start = perf_counter()
     for place in places:
-        encode(schedule.play(place))
+        play_one(schedule, place)  # one that breaks is the run's to report
     return (perf_counter() - start) / len(places) * left / min(workers, usable_cpus(), left)

@@ -79,7 +79,7 @@ def play_all(schedule: Schedule, start: int, workers: int, held: tuple[int, ...]
     workers = min(workers, -(-left // 2))
     if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
         for place in range(start, len(schedule)):
-            yield _sound(_play(schedule, place), schedule)
+            yield _sound(play_one(schedule, place), schedule)
         return
     crew = _Crew(schedule, workers, held)
     try:
@@ -88,7 +88,8 @@ def play_all(schedule: Schedule, start: int, workers: int, held: tuple[int, ...]
         crew.dismiss()
 
 
-def _play(schedule: Schedule, place: int) -> Played | Broken:
+def play_one(schedule: Schedule, place: int) -> Played | Broken:
+    """Play the episode at a place, whatever comes of it."""
     try:
         episode = schedule.play(place)
         return Played(place, encode(episode), episode.result)
@@ -190,6 +191,6 @@ def _work(
     try:
         while True:
             for place in parent.recv():
-                parent.send(_play(schedule, place))
+                parent.send(play_one(schedule, place))
     except (EOFError, OSError):
         return
