@@ -128,7 +128,7 @@ def base_stays_intact():
         return
     from bench2robust.benchmarks.tau2 import retail
 
-    base = retail()._shop.base
+    base = retail()._shared.base
     for table, records in base.raw.items():
         for key in records:
             base.record(table, key)

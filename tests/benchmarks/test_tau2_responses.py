@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bench2robust.benchmarks.tau2.environment import RetailEnvironment
+from bench2robust.benchmarks.tau2.environment import DomainEnvironment
 from bench2robust.benchmarks.tau2.provider import retail_data
 from bench2robust.benchmarks.tau2.store import Base
 from bench2robust.core.tools import ToolCall
@@ -136,16 +136,16 @@ READS = [
 @given(st.lists(calls() | st.sampled_from(READS), max_size=10))
 def test_a_remembered_answer_is_the_answer_of_a_world_without_memory(bench, sequence):
     """The process remembers answers to reads; an episode's own writes must show all the same."""
-    task, shop = bench.tasks()[0], bench._shop
+    task, shared = bench.tasks()[0], bench._shared
     ours = bench.open(task)
-    plain = RetailEnvironment(shop, dict)
+    plain = DomainEnvironment(shared, dict)
     for call in [*sequence, *READS]:
-        forgetful = Base(shop.base.raw, shop.code.records)
-        shop.base._answers, kept = forgetful._answers, shop.base._answers
+        forgetful = Base(shared.base.raw, shared.code.records)
+        shared.base._answers, kept = forgetful._answers, shared.base._answers
         try:
             expected = plain.call(call)
         finally:
-            shop.base._answers = kept
+            shared.base._answers = kept
         assert ours.call(call) == expected, call
 
 
@@ -184,8 +184,8 @@ def test_equal_values_of_different_types_are_different_questions(bench):
 def test_memory_is_bounded(bench, monkeypatch):
     from bench2robust.benchmarks.tau2 import store
 
-    shop = bench._shop
-    base = Base(shop.base.raw, shop.code.records)
+    shared = bench._shared
+    base = Base(shared.base.raw, shared.code.records)
     monkeypatch.setattr(store, "_MOST_ANSWERS", 3)
     world = store.World(base)
     for n in range(10):

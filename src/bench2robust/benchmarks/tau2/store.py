@@ -1,27 +1,26 @@
-"""The retail world: one base shared by the whole process, one overlay for each episode.
+"""A τ² world: one base shared by the whole process, one overlay for each episode.
 
-τ²'s own `RetailTools` runs on a `World` unchanged, because a `World` looks like its database: three
-mappings from id to record. A record is copied when a *write* tool looks at it, and never otherwise, so
-a fresh world costs nothing, the base stays as it was, and what an episode may have changed is exactly
-what its world owns.
+τ²'s own toolkits (`RetailTools`, `AirlineTools`) run on a `World` unchanged, because a `World` looks like
+their database: an attribute for each table, a mapping from id to record. A record is copied when a
+*write* tool looks at it, and never otherwise, so a fresh world costs nothing, the base stays as it was,
+and what an episode may have changed is exactly what its world owns: copies, and records that it added.
 
-Records are built from the raw data (four to seven µs each) rather than by ``deepcopy`` (four times as
-slow). A product is copied too when a write looks at it: τ²'s tools put a variant's ``options`` object
-into an order item, and that object must not be the base's.
+Records are built from the raw data (four to eighty µs each) rather than by ``deepcopy`` (four times as
+slow), and only those that are looked at. A record is copied whenever a write looks at it, also when the
+tool does not change it: τ²'s tools put a variant's ``options`` object into an order item, and that
+object must not be the base's.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 from bench2robust.core.tools import ToolResponse
 
 Key = tuple[str, str]
 """Table name and record id; the id ``*`` stands for "some record of that table"."""
-
-TABLES = ("orders", "users", "products")
 
 _MOST_ANSWERS = 20_000
 """Bound on the remembered answers: four times what every id in the database can ask for."""
@@ -32,15 +31,16 @@ class Base:
 
     Args:
         raw: table name to id to record, as parsed from JSON.
-        records: table name to the pydantic class of its records.
+        records: table name to the pydantic class of its records; names the tables.
     """
 
-    __slots__ = ("_answers", "_built", "_canonical", "_records", "raw")
+    __slots__ = ("_answers", "_built", "_canonical", "_records", "raw", "tables")
 
     def __init__(self, raw: Mapping[str, Mapping[str, Any]], records: Mapping[str, Any]) -> None:
         self.raw = raw
+        self.tables = tuple(records)
         self._records = records
-        self._built: dict[str, dict[str, Any]] = {table: {} for table in TABLES}
+        self._built: dict[str, dict[str, Any]] = {table: {} for table in records}
         self._canonical: dict[Key, str] = {}
         self._answers: dict[tuple[Any, ...], tuple[ToolResponse, frozenset[Key]]] = {}
 
@@ -57,7 +57,9 @@ class Base:
         return self._records[table].model_validate(self.raw[table][key])
 
     def canonical(self, table: str, key: str) -> str:
-        """Return the text by which a pristine record is compared."""
+        """Return the text by which a pristine record is compared, empty where there is none."""
+        if key not in self.raw[table]:
+            return ""
         at = (table, key)
         text = self._canonical.get(at)
         if text is None:
@@ -79,7 +81,7 @@ class Base:
             self._answers[question] = answer, read
 
 
-class Table(Mapping[str, Any]):
+class Table(MutableMapping[str, Any]):
     """One table as an episode sees it: its own copy of a record, else the base's."""
 
     __slots__ = ("_base", "_ids", "_name", "_own", "_world")
@@ -99,41 +101,57 @@ class Table(Mapping[str, Any]):
             return own if own is not None else self._base.record(self._name, key)
         if own is None:
             own = self._own[key] = self._base.fresh(self._name, key)
-            world.touched.update(((self._name, key), (self._name, "*")))
+            self._touch(key)
         return own
 
+    def __setitem__(self, key: str, record: Any) -> None:
+        self._own[key] = record
+        self._touch(key)
+
+    def __delitem__(self, key: str) -> None:
+        raise TypeError(f"τ² deletes no records, got table={self._name!r}, key={key!r}")
+
     def __contains__(self, key: object) -> bool:
-        return key in self._ids
+        if key in self._ids:
+            return True
+        # Asked for in vain; a record of that name may be added later, and then the answer is another.
+        self._world.seen.add((self._name, str(key)))
+        return key in self._own
 
     def __iter__(self) -> Iterator[str]:
         self._world.seen.add((self._name, "*"))
-        return iter(self._ids)
+        yield from self._ids
+        yield from (key for key in self._own if key not in self._ids)
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self._ids.keys() | self._own.keys())
+
+    def _touch(self, key: str) -> None:
+        self._world.touched.update(((self._name, key), (self._name, "*")))
 
 
 class World:
-    """One episode's database, in the shape of τ²'s ``RetailDB``."""
-
-    __slots__ = ("base", "orders", "own", "products", "seen", "touched", "users", "writing")
+    """One episode's database, in the shape of τ²'s: `tables` become attributes."""
 
     def __init__(self, base: Base) -> None:
         self.base = base
-        self.own: dict[str, dict[str, Any]] = {table: {} for table in TABLES}
-        """The records this episode has copied, by table."""
+        self.own: dict[str, dict[str, Any]] = {table: {} for table in base.tables}
+        """The records this episode has copied or added, by table."""
         self.touched: set[Key] = set()
         """Keys of `own`, and the ``*`` key of every table that has one."""
         self.seen: set[Key] = set()
         """What has been read since the last reset."""
         self.writing = False
         """Whether a tool that may write is running: then records are copied when looked at."""
-        self.orders = Table(self, "orders")
-        self.users = Table(self, "users")
-        self.products = Table(self, "products")
+        for table in base.tables:
+            setattr(self, table, Table(self, table))
+
+    def __getattr__(self, name: str) -> Table:
+        # Only reached for what is not there; says to type checkers that tables are.
+        raise AttributeError(f"τ² has no table {name!r} here; known: {', '.join(self.base.tables)}")
 
     def changes(self) -> dict[Key, str]:
-        """Return the records that differ from the base, as canonical text."""
+        """Return the records that differ from the base or are new, as canonical text."""
         found = {}
         for table, records in self.own.items():
             for key, record in records.items():
