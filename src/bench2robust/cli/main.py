@@ -208,7 +208,9 @@ def exit_code(arguments: Sequence[str]) -> int:
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
-        return _failed(describe(), 2)
+        context = getattr(error, "ctx", None)
+        hint = f"; see `{context.command_path} --help`" if context else ""
+        return _failed(f"{describe().rstrip('.')}{hint}", 2)
     return code if isinstance(code, int) else 0
 
 
