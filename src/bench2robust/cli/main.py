@@ -208,9 +208,10 @@ def exit_code(arguments: Sequence[str]) -> int:
         describe = getattr(error, "format_message", None)
         if describe is None:
             raise
-        context = getattr(error, "ctx", None)
-        hint = f"; see `{context.command_path} --help`" if context else ""
-        return _failed(f"{describe().rstrip('.')}{hint}", 2)
+        message, context = describe().rstrip("."), getattr(error, "ctx", None)
+        suggests = "Did you mean" in message or "Possible options" in message
+        hint = f"; see `{context.command_path} --help`" if context and not suggests else ""
+        return _failed(message + hint, 2)
     return code if isinstance(code, int) else 0
 
 
