@@ -70,6 +70,9 @@ def episodes(draw):
         ]
         if draw(st.booleans()):
             messages += [Message(Role.ASSISTANT, draw(TEXT)), Message(Role.USER, draw(TEXT))]
+        if draw(st.booleans()):
+            by_user = ToolCall(draw(NAME), draw(st.dictionaries(NAME, VALUE, max_size=3)))
+            messages.append(Message(Role.USER, draw(TEXT), call=by_user))
     counts = [draw(st.integers(0, 99)) for _ in range(5)]
     score = Score(draw(st.booleans()), draw(st.dictionaries(NAME, st.booleans(), max_size=2)))
     assignment = Assignment(

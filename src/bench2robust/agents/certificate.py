@@ -21,9 +21,15 @@ class Adversary:
     omniscient: bool = False
 
     def play(self, briefing: Briefing) -> Play:
-        """Make every gold write, with its literal arguments, in order; then say every value to tell."""
+        """Make every gold write, with its literal arguments, in order; then say every value to tell.
+
+        What the reference solution leaves to the user, the user is asked to do.
+        """
         writes = {tool.name for tool in briefing.tools if tool.kind is ToolKind.WRITE}
         for action in briefing.task.gold:
+            if action.by_user:
+                yield Utterance(f"Please do {action.call.signature()}.")
+                continue
             if action.call.name not in writes:
                 continue
             for _ in range(ATTEMPTS):

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from bench2robust.core.episode import Outcome, Role, Scenario
-from bench2robust.core.tools import CallRecord
+from bench2robust.core.tools import CallRecord, ToolCall
 from bench2robust.evaluation import Episode
 from bench2robust.evaluation.lines import encode
 
@@ -54,7 +54,10 @@ def transcript(episode: Episode) -> Iterator[Line]:
         if message.role is Role.TOOL:
             continue
         yield Line("", "")
-        if message.record is None:
+        if message.call is not None:
+            yield Line("user does", _written(message.call), "magenta")
+            yield Line("  answer", *shorten(message.text))
+        elif message.record is None:
             first, *more = message.text.splitlines() or [""]
             yield Line(str(message.role), first, "bold")
             yield from (Line(" ", text, "bold") for text in more)
@@ -150,12 +153,15 @@ def _counts(outcome: Outcome) -> str:
     return f"{text}, {outcome.blind_repeats} blind repeats" if outcome.blind_repeats else text
 
 
-def _call(record: CallRecord) -> Iterator[Line]:
+def _written(call: ToolCall) -> str:
     arguments = ", ".join(
-        f"{key}={json.dumps(value, ensure_ascii=False, default=str)}"
-        for key, value in record.call.arguments.items()
+        f"{key}={json.dumps(value, ensure_ascii=False, default=str)}" for key, value in call.arguments.items()
     )
-    yield Line(f"call {record.index}", f"{record.call.name}({arguments})", "cyan")
+    return f"{call.name}({arguments})"
+
+
+def _call(record: CallRecord) -> Iterator[Line]:
+    yield Line(f"call {record.index}", _written(record.call), "cyan")
     if not record.injected:
         yield Line("  own error" if record.genuine_error else "  answer", *shorten(record.delivered.text))
         if record.withheld:

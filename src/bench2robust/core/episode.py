@@ -63,6 +63,8 @@ class Action:
     """A gold action: one call of the reference solution."""
 
     call: ToolCall
+    by_user: bool = False
+    """Whether the user makes it, on a device of their own (dual control)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +116,15 @@ class Message:
     """One turn of the conversation.
 
     An assistant message is either text or a call; a tool message answers the call before it and
-    `record` is the index of that call's record.
+    `record` is the index of that call's record. Where the user has tools too (dual control), a message
+    of the user is either words or a call; nothing is injected into it, so it has no record.
     """
 
     role: Role
     text: str = ""
     record: int | None = None
+    call: ToolCall | None = None
+    """What the user called; `text` is what it answered."""
 
 
 @dataclass(slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from .episode import Score, Task, Trajectory
+from .episode import Message, Score, Task, Trajectory
 from .plan import Plan
 from .tools import CallRecord, ToolCall, ToolResponse, ToolSpec
 
@@ -20,6 +20,19 @@ class Environment(Protocol):
 
     def score(self, trajectory: Trajectory) -> Score:
         """Judge the world as it is now, and what the agent was delivered and said on the way."""
+        ...
+
+
+@runtime_checkable
+class DualControl(Protocol):
+    """An environment whose user acts in it too, with tools of their own; nothing is injected into those."""
+
+    def user(self) -> User:
+        """Return the episode's user, in place of `agents.Scripted`."""
+        ...
+
+    def acts(self) -> Sequence[Message]:
+        """Hand over what the user has called since the last time, as messages with a `call`."""
         ...
 
 

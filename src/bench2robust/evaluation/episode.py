@@ -13,7 +13,16 @@ from bench2robust import agents, domains
 from bench2robust.core.domain import Domain
 from bench2robust.core.episode import Assignment, Message, Mode, Role, Task, Trajectory
 from bench2robust.core.errors import AgentError, B2RError, BenchmarkError, SubjectError
-from bench2robust.core.ports import Agent, Benchmark, Briefing, Environment, Play, User, Utterance
+from bench2robust.core.ports import (
+    Agent,
+    Benchmark,
+    Briefing,
+    DualControl,
+    Environment,
+    Play,
+    User,
+    Utterance,
+)
 from bench2robust.core.tools import ToolCall, ToolKind, ToolResponse
 from bench2robust.injection import InjectionSpec, Injector, NoiseProfile
 
@@ -57,7 +66,8 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
         tools=tools,
         blocked=job.assignment.blocked,
     )
-    user = agents.Scripted.of(job.task)
+    dual = environment if isinstance(environment, DualControl) else None
+    user = agents.Scripted.of(job.task) if dual is None else dual.user()
     briefing = Briefing(
         task=job.task,
         tools=tools,
@@ -67,7 +77,7 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
         oracle=injector if agent.omniscient else None,
     )
     kinds = {tool.name: tool.kind for tool in tools}
-    talk = _Talk(agent.name, agent.play(briefing), user, injector, environment, kinds)
+    talk = _Talk(agent.name, agent.play(briefing), user, injector, environment, kinds, dual)
     trajectory = talk.run(briefing.opening, job.max_steps)
     with _blaming(BenchmarkError, f"benchmark={benchmark.name!r} broke"):
         score = environment.score(trajectory)
@@ -95,6 +105,8 @@ class _Talk:
     injector: Injector
     environment: Environment
     kinds: Mapping[str, ToolKind]
+    dual: DualControl | None
+    """The environment, where its user acts in it too."""
 
     def run(self, opening: str, max_steps: int) -> Trajectory:
         """Let the agent act until it is done, hands over or has used up its steps."""
@@ -148,11 +160,20 @@ class _Talk:
 
     def _say(self, utterance: Utterance, trajectory: Trajectory) -> str:
         trajectory.messages.append(Message(Role.ASSISTANT, utterance.text))
-        words = None if utterance.last else self.user.reply(utterance.text)
+        words = None if utterance.last else self._reply(utterance.text, trajectory)
         if words is None:
             trajectory.ended = DONE
             return ""
         trajectory.messages.append(Message(Role.USER, words))
+        return words
+
+    def _reply(self, said: str, trajectory: Trajectory) -> str | None:
+        """Return what the user says, after what the user does."""
+        if self.dual is None:
+            return self.user.reply(said)
+        with _blaming(BenchmarkError, "the environment broke on what its user does"):
+            words = self.user.reply(said)
+            trajectory.messages.extend(self.dual.acts())
         return words
 
 

@@ -10,7 +10,8 @@ Keys whose value is the usual one are left out; `decode` puts them back. A line 
      "calls": [{"tool": "…", "arguments": {}, "ordinal": 0, "executed": true, "drawn": "timeout",
                 "noise": "timeout", "landed": true, "delivered": "…", "error": true, "true": "…"}]}
 
-``["call", n]`` in `messages` stands for the assistant's call n and the tool's answer to it.
+``["call", n]`` in `messages` stands for the assistant's call n and the tool's answer to it, and
+``["user_call", {"tool": "…", "arguments": {}, "answer": "…"}]`` for a call that the user made.
 In `calls`: `executed` says whether the real tool ran; `true` is what it answered, left out where that
 equals `delivered`; `error` says that the agent saw an error, `genuine_error` that the tool itself
 answered with one; `drawn`, `noise`, `landed`, `blocked`, `withheld` and `corrupted` are those of
@@ -40,6 +41,7 @@ from bench2robust.core.noise import NoiseType
 from bench2robust.core.tools import CallRecord, CorruptedField, ToolCall, ToolResponse
 
 _CALL = "call"
+_USER_CALL = "user_call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,13 +186,20 @@ def _read_outcome(data: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _message(message: Message) -> tuple[str, str | int]:
+def _message(message: Message) -> tuple[str, Any]:
     if message.record is not None:
         return (_CALL, message.record)
+    if (call := message.call) is not None:
+        return (
+            _USER_CALL,
+            {"tool": call.name, "arguments": dict(call.arguments), "answer": message.text},
+        )
     return (message.role, message.text)
 
 
 def _read_messages(role: str, what: Any, records: list[CallRecord]) -> list[Message]:
+    if role == _USER_CALL:
+        return [Message(Role.USER, what["answer"], call=ToolCall(what["tool"], what["arguments"]))]
     if role != _CALL:
         return [Message(Role(role), what)]
     answer = Message(Role.TOOL, records[what].delivered.text, what)
