@@ -128,6 +128,19 @@ class Message:
 
 
 @dataclass(slots=True)
+class Usage:
+    """What a model's endpoint was asked for, summed over requests."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """US dollars; 0 where no prices are known."""
+    seconds: float = 0.0
+    """Waiting time, retries included; never part of a result that is compared byte for byte."""
+
+
+@dataclass(slots=True)
 class Trajectory:
     """What happened, in order. A step is one assistant action (a call or a text)."""
 

@@ -7,9 +7,12 @@
     │   ├── DomainFileError     a domain TOML file that does not fit (names file, key and value)
     │   ├── NotInstalledError   something optional is missing (says how to get it)
     │   └── FolderError         a run folder that cannot be written, is busy, or holds another run
-    └── SubjectError            the thing under test broke by itself
-        ├── AgentError          the agent broke its own port (unknown action, wrong arguments type)
-        └── BenchmarkError      the benchmark's data or tools broke
+    ├── SubjectError            the thing under test broke by itself
+    │   ├── AgentError          the agent broke its own port (unknown action, wrong arguments type)
+    │   └── BenchmarkError      the benchmark's data or tools broke
+    └── EndpointError           a model's endpoint failed; never the agent's fault, never scored
+        ├── EndpointFatalError  for the whole run: wrong key, unknown model, no tools
+        └── EpisodeLostError    for one episode: retries used up, content filter
 
 Three families are never mixed. An *injected failure* is data that an agent receives
 (`CallRecord.noise`, `CallRecord.blocked`), never an exception. A tool's *genuine error* is
@@ -81,3 +84,15 @@ class AgentError(SubjectError):
 
 class BenchmarkError(SubjectError):
     """The benchmark's data or tools broke."""
+
+
+class EndpointError(B2RError):
+    """A model's endpoint failed; never the agent's fault, and never scored as one."""
+
+
+class EndpointFatalError(EndpointError):
+    """No episode of the run can work: wrong key, unknown model, unreachable address."""
+
+
+class EpisodeLostError(EndpointError):
+    """One episode is lost: retries used up, content filter. It is listed, and played again on resume."""

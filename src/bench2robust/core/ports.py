@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from .episode import Message, Score, Task, Trajectory
+from .episode import Score, Task, Trajectory, Usage
 from .plan import Plan
 from .tools import CallRecord, ToolCall, ToolResponse, ToolSpec
 
@@ -118,6 +118,37 @@ class Agent(Protocol):
 
     def play(self, briefing: Briefing) -> Play:
         """Play one episode: a generator of actions. It may end by returning, or by an escalation call."""
+        ...
+
+
+class Session(Protocol):
+    """An awaiting agent's side of one episode."""
+
+    usage: Usage
+    """What the episode has cost so far."""
+
+    async def act(self, reply: ToolResponse | str | None) -> ToolCall | Utterance | None:
+        """Return the next action; `reply` answers the last one (None at first), None ends the episode."""
+        ...
+
+
+class AwaitingAgent(Protocol):
+    """An agent that waits for something outside this process, such as a model's endpoint."""
+
+    name: str
+
+    def start(self, briefing: Briefing) -> Session:
+        """Return a fresh session for one episode."""
+        ...
+
+
+class AwaitingUser(Protocol):
+    """A user that waits for something outside this process; otherwise like `User`."""
+
+    usage: Usage
+
+    async def reply(self, said: str | None) -> str | None:
+        """Answer the assistant; None as input asks for the first message, None as output ends the talk."""
         ...
 
 
