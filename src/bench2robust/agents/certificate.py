@@ -23,10 +23,15 @@ class Adversary:
     def play(self, briefing: Briefing) -> Play:
         """Make every gold write, with its literal arguments, in order; then say every value to tell.
 
-        What the reference solution leaves to the user, the user is asked to do.
+        What the reference solution leaves to the user, the user is asked to do, and what is due in a
+        later turn is done in that turn.
         """
-        writes = {tool.name for tool in briefing.tools if tool.kind is ToolKind.WRITE}
+        turn = 0
         for action in briefing.task.gold:
+            while turn < action.turn:
+                yield Utterance("Done.")
+                turn += 1
+            writes = {tool.name for tool in briefing.tools if tool.kind is ToolKind.WRITE}
             if action.by_user:
                 yield Utterance(f"Please do {action.call.signature()}.")
                 continue

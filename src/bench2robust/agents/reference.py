@@ -20,7 +20,7 @@ from bench2robust.core.plan import Act, Fetch, Route
 from bench2robust.core.ports import Briefing, Play
 from bench2robust.core.tools import ToolCall
 
-from .reading import TRANSIENT, Reading, Steps, ask
+from .reading import TRANSIENT, Reading, Steps, ask, read
 from .walk import PATIENCE, Escalate, Memory, Source, Walk, missing
 
 ATTEMPTS = 3
@@ -66,6 +66,10 @@ class Switch(Walk):
         yield from tried
         if any(missing(route, facts) for _, route in tried):
             raise Escalate(f"no way to learn {fetch.fact} works")
+
+    def ways(self, act: Act) -> list[tuple[Act, ...]]:
+        """Try another way at once."""
+        return self.all_ways(act)
 
     def unstick(self, used: Sequence[str]) -> bool:
         """Read each fact again by the route after the one that gave it, while there is one."""
@@ -126,6 +130,11 @@ class Strategic(Walk):
         if not answered:
             raise Escalate(f"every way to learn {fetch.fact} is blocked")
 
+    def ways(self, act: Act) -> list[tuple[Act, ...]]:
+        """Leave a way out once one of its tools is proven blocked, if another is left."""
+        ways = self.all_ways(act)
+        return [way for way in ways if not any(self.proven(part.call.name) for part in way)] or ways
+
     def write(self, act: Act) -> Steps[bool]:
         """After a failure look whether the write has happened; repeat it only if it has not."""
         if act.call.signature() in self.refusals:
@@ -133,6 +142,7 @@ class Strategic(Walk):
         lost = False
         while not self.proven(act.call.name):
             reading = yield from self.ask(act.call)
+            self.note(act, reading)
             if not reading.noise and not (lost and reading.genuine):
                 return not reading.genuine
             happened = yield from self.happened(act)
@@ -247,14 +257,19 @@ class Omniscient(Walk):
             raise Escalate(f"every way to learn {fetch.fact} is blocked")
         yield from is_open
 
+    def ways(self, act: Act) -> list[tuple[Act, ...]]:
+        """Leave out the ways that are blocked."""
+        ways = self.all_ways(act)
+        return [way for way in ways if self.oracle.blocked.isdisjoint(part.call.name for part in way)]
+
     def write(self, act: Act) -> Steps[bool]:
-        """Call until the tool has run."""
-        if act.call.name in self.oracle.blocked:
-            raise Escalate(f"{act.call.name} is blocked")
+        """Call until the tool has run; what it answered is known, delivered or not."""
         for _ in range(PATIENCE):
             yield from ask(act.call)
-            if self.oracle.last().executed:
-                return not self.oracle.last().genuine_error
+            true = self.oracle.last().true
+            if true is not None:
+                self.note(act, read(true))
+                return not true.error
         raise Escalate(f"{act.call.name} is never carried out")
 
 

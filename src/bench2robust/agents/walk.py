@@ -1,10 +1,11 @@
 """The walk through a plan that all reference policies share; how they recover is theirs.
 
 A `Walk` is one episode: the facts known so far, and where each came from. It asks each goal what it
-wants, and gives it. Six methods are a policy's own (`reference`):
+wants, and gives it. Seven methods are a policy's own (`reference`):
 
     read      one call of a route, repeated as the policy likes
     routes    the routes to a fact, in the order in which the policy tries them
+    ways      the ways to carry out a write that the policy tries
     write     one write, repeated as the policy likes
     unstick   what to forget when the facts do not let a goal go on
     uneasy    what to forget before acting on facts that look wrong
@@ -35,7 +36,7 @@ from bench2robust.core.plan import (
     Stuck,
 )
 from bench2robust.core.ports import Briefing, Play, Utterance
-from bench2robust.core.tools import ToolCall
+from bench2robust.core.tools import ToolCall, ToolResponse
 
 from .reading import Reading, Steps, ask
 
@@ -82,6 +83,7 @@ class Walk:
                 "expected a compiled plan, got plan=None; reference policies need a benchmark with plans"
             )
         self.plan = briefing.plan
+        self.briefing = briefing
         self.tools = frozenset(tool.name for tool in briefing.tools)
         self.facts: Memory = {}
         self.sources: dict[str, Source] = {}
@@ -114,18 +116,52 @@ class Walk:
                     fetch = self.at_hand(fetch)
                     self.sources[fetch.fact] = Source(fetch, (yield from self.obtain(fetch, self.facts)))
                 case Ask(fact, question):
-                    self.facts[fact] = yield Utterance(question)
+                    self.facts[fact] = yield from self.tell(question)
                 case Say(text):
-                    yield Utterance(text)
+                    yield from self.tell(text)
                     done += 1
-                case Act() if (yield from self.write(decision)):
+                case Act() if (yield from self.carry_out(decision)):
                     done += 1
                 case Act() | Stuck():
                     sorry = self.give_up(decision)
                     if sorry:
-                        yield Utterance(sorry)
+                        yield from self.tell(sorry)
                         return None
         return None
+
+    def tell(self, text: str) -> Steps[ToolResponse | str]:
+        """Say something, and look which tools there are once the user has answered."""
+        reply = yield Utterance(text)
+        self.tools = frozenset(tool.name for tool in self.briefing.tools)
+        return reply
+
+    def carry_out(self, act: Act) -> Steps[bool]:
+        """Carry out a write by the first way that works; False when a tool itself said no.
+
+        Raises:
+            Escalate: no way works.
+        """
+        why: Escalate | None = None
+        for way in self.ways(act):
+            try:
+                for part in way:
+                    if not (yield from self.write(part)):
+                        return False
+            except Escalate as failed:
+                why = failed
+            else:
+                return True
+        raise why or Escalate(f"every way to do what {act.call.name} does is blocked")
+
+    def all_ways(self, act: Act) -> list[tuple[Act, ...]]:
+        """Return a write and the other ways to its end state whose tools this episode offers."""
+        others = [way for way in act.instead if all(call.name in self.tools for call in way)]
+        return [(act,), *(tuple(Act(call, act.used) for call in way) for way in others)]
+
+    def note(self, act: Act, reading: Reading) -> None:
+        """Keep what the tool of a write answered, where the plan has a name for it."""
+        if act.answer and reading.value is not None:
+            self.facts[act.answer] = reading.value
 
     def give_up(self, decision: Act | Stuck) -> str:
         """Say why a goal cannot be served, or forget something and say nothing: then it is tried again."""
@@ -191,11 +227,16 @@ class Walk:
         """Give the routes to try, with their places; asked for the next one after each."""
         yield from enumerate(fetch.routes)
 
+    def ways(self, act: Act) -> list[tuple[Act, ...]]:
+        """Return the ways to carry out a write that the policy tries, in order."""
+        return [(act,)]
+
     def write(self, act: Act) -> Steps[bool]:
         """Carry out a write; returns whether it is done, False when the tool itself said no."""
         lost = False
         for _ in range(self.attempts):
             reading = yield from ask(act.call)
+            self.note(act, reading)
             if not reading.noise:
                 # After a lost answer, "no" is what a repeat of something already done is told.
                 return lost or not reading.genuine

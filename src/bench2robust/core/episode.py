@@ -65,6 +65,8 @@ class Action:
     call: ToolCall
     by_user: bool = False
     """Whether the user makes it, on a device of their own (dual control)."""
+    turn: int = 0
+    """The user's turn in which it is due, from 0; a text of the assistant ends a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +169,8 @@ class Score:
 
     passed: bool
     parts: Mapping[str, bool] = field(default_factory=dict)
-    """The verdicts that together make `passed`, by name (``database``, ``communicated``)."""
+    """The verdicts that together make `passed`, by name (``database``, ``communicated``), and what the
+    benchmark reports beside them."""
 
 
 class Escalation(StrEnum):

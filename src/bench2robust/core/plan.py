@@ -97,6 +97,10 @@ class Act:
     """Fetches the record that the write changes."""
     happened: Callable[[Any], bool] | None = None
     """Whether the record fetched by `verify` shows that the write has been done."""
+    instead: tuple[tuple[ToolCall, ...], ...] = ()
+    """Other ways to the same end state, each a sequence of calls, for when the tool itself stays down."""
+    answer: str = ""
+    """The fact that the tool's answer becomes, if it is delivered; no fact when empty."""
 
 
 @dataclass(frozen=True, slots=True)

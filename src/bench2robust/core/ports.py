@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from .episode import Score, Task, Trajectory, Usage
+from .episode import Message, Score, Task, Trajectory, Usage
 from .plan import Plan
 from .tools import CallRecord, ToolCall, ToolResponse, ToolSpec
 
@@ -33,6 +33,16 @@ class DualControl(Protocol):
 
     def acts(self) -> Sequence[Message]:
         """Hand over what the user has called since the last time, as messages with a `call`."""
+        ...
+
+
+@runtime_checkable
+class OwnTools(Protocol):
+    """An environment that offers fewer tools than its benchmark: those of its task, or those there are so far."""
+
+    @property
+    def offered(self) -> Sequence[ToolSpec]:
+        """The tools on offer now; the same sequence grows when the user's turn brings some."""
         ...
 
 
@@ -88,6 +98,7 @@ class Briefing:
 
     task: Task
     tools: Sequence[ToolSpec]
+    """The tools on offer; may grow when the user has spoken (`OwnTools`)."""
     policy: str
     opening: str
     """The user's first message."""

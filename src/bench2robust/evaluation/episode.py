@@ -19,6 +19,7 @@ from bench2robust.core.ports import (
     Briefing,
     DualControl,
     Environment,
+    OwnTools,
     Play,
     User,
     Utterance,
@@ -70,7 +71,7 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
     user = agents.Scripted.of(job.task) if dual is None else dual.user()
     briefing = Briefing(
         task=job.task,
-        tools=tools,
+        tools=environment.offered if isinstance(environment, OwnTools) else tools,
         policy=policy,
         opening=user.reply(None) or "",
         plan=plan,
