@@ -56,7 +56,8 @@ def read_order(config: Path | None, options: Mapping[str, Any]) -> Order:
     workers = check_workers(workers)
     spec = RunSpec.from_settings(settings)
     schedule = Schedule(spec)
-    folder = Path(out) if out is not None else Path("runs") / f"{spec.benchmark}-{schedule.fingerprint[:8]}"
+    plain = spec.benchmark.partition(":")[0]
+    folder = Path(out) if out is not None else Path("runs") / f"{plain}-{schedule.fingerprint[:8]}"
     return Order(spec, schedule, folder, workers)
 
 

@@ -3,14 +3,18 @@
 A benchmark is an entry point of the group ``bench2robust.benchmarks``: a callable without arguments
 that returns a `Benchmark`. Built-in ones are found the same way as anybody's. Nothing is imported
 until it is asked for by name, so a plugin that is broken or not installed does not stop the others.
+
+What follows a colon in a name (``retail-3i:tasks.json``) is handed to the callable as its only argument;
+what it means is the benchmark's business.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from inspect import signature
 
-from bench2robust.core.errors import B2RError, BenchmarkError, UnknownNameError
+from bench2robust.core.errors import B2RError, BenchmarkError, SpecError, UnknownNameError
 from bench2robust.core.ports import Benchmark
 
 GROUP = "bench2robust.benchmarks"
@@ -31,14 +35,21 @@ def load(name: str) -> Benchmark:
 
     Raises:
         UnknownNameError: nothing is registered under the name.
+        SpecError: the benchmark takes no argument, or not this one.
         NotInstalledError: what the benchmark needs is not installed.
         BenchmarkError: the plugin itself is broken.
     """
     plugins = _plugins()
-    if name not in plugins:
-        raise UnknownNameError("benchmark", name, sorted(plugins))
+    plain, colon, argument = name.partition(":")
+    if plain not in plugins:
+        raise UnknownNameError("benchmark", plain, sorted(plugins))
     try:
-        benchmark: Benchmark = plugins[name].load()()
+        make = plugins[plain].load()
+        if colon and not signature(make).parameters:
+            raise SpecError(
+                f"expected benchmark={plain!r} without an argument, got {argument!r} after the colon"
+            )
+        benchmark: Benchmark = make(argument) if colon else make()
     except B2RError:
         raise
     except Exception as error:

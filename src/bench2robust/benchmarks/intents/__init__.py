@@ -1,0 +1,62 @@
+"""3I-shaped tasks: the general, ambiguous and changing intents of the paper's Retail-3I and Airline-3I.
+
+The authors' task files are not public. What is generated here has their form and their numbers, and is
+always called 3I-*shaped*; files of theirs can be loaded (``retail-3i:FILE`` as a benchmark's name, with
+``@DATABASE`` after it where they were made for another database than τ²'s).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from bench2robust.benchmarks.tau2 import provider
+from bench2robust.core.episode import Task
+
+from .benchmark import IntentBenchmark
+
+
+def retail_3i(argument: str = "") -> IntentBenchmark:
+    """Return the 3I-shaped retail tasks (the entry point ``retail-3i``).
+
+    Args:
+        argument: ``FILE`` or ``FILE@DATABASE`` for tasks of a file; empty for the generated set.
+
+    Raises:
+        NotInstalledError: τ² is not installed.
+        SpecError: a file that does not fit.
+    """
+    return _three_i("retail", argument)
+
+
+def combined_retail() -> IntentBenchmark:
+    """Return τ²-bench retail and the 3I-shaped retail tasks together (the entry point ``combined-retail``).
+
+    Raises:
+        NotInstalledError: τ² is not installed.
+    """
+    from .combined import tasks
+    from .domains import RETAIL, benchmark_of
+
+    provider.require()
+    return benchmark_of(RETAIL, "combined-retail", tasks)
+
+
+def _three_i(domain: str, argument: str) -> IntentBenchmark:
+    from .domains import benchmark_of, domain_named, from_file, on_database
+
+    provider.require()
+    if not argument:
+        chosen = domain_named(domain)
+        return benchmark_of(chosen, f"{domain}-3i", lambda: _generated(domain))
+    file, _, database = argument.partition("@")
+    there = on_database(domain_named(domain), Path(database) if database else None)
+    return from_file(there, f"{domain}-3i:{argument}", Path(file))
+
+
+@cache
+def _generated(domain: str) -> tuple[Task, ...]:
+    from .domains import as_tasks, domain_named
+    from .kept import records
+
+    return as_tasks(records(domain_named(domain)))

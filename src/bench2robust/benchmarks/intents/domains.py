@@ -1,0 +1,123 @@
+"""The domains for which 3I-shaped tasks are generated and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench2robust.benchmarks.tau2.alternatives import ALTERNATIVES, AddedTools
+from bench2robust.benchmarks.tau2.benchmark import Parts
+from bench2robust.benchmarks.tau2.plan import compile_plan
+from bench2robust.benchmarks.tau2.provider import retail_code, retail_data
+from bench2robust.benchmarks.tau2.retail import addendum
+from bench2robust.core.episode import Task
+from bench2robust.core.errors import UnknownNameError
+
+from .benchmark import IntentBenchmark
+from .generate import Counts, Kit, generate
+from .loader import References, load_database, load_tasks
+from .plans import Compile
+from .records import read_record
+from .retail import RetailKit
+from .retail.refusals import compile_refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What 3I-shaped tasks of a domain are made with."""
+
+    name: str
+    parts: Parts
+    kit: Callable[[Mapping[str, Any]], Kit]
+    """Makes what the generator draws with, on a database."""
+    refusal: Compile
+    references: References
+    """Argument names to where the database keeps what they name."""
+    counts: Counts
+    """How many tasks the benchmark of this domain has."""
+
+
+RETAIL = Domain(
+    name="retail",
+    parts=Parts(
+        data=retail_data,
+        code=retail_code,
+        supply=AddedTools,
+        alternatives=ALTERNATIVES,
+        addendum=addendum,
+        compile=compile_plan,
+        substitutes={"get_item_details": "get_product_details"},
+    ),
+    kit=RetailKit,
+    refusal=compile_refusal,
+    references=References(
+        tables={"order_id": "orders", "user_id": "users", "product_id": "products"},
+        inside={
+            "item_id": ("products", "variants"),
+            "item_ids": ("products", "variants"),
+            "new_item_ids": ("products", "variants"),
+            "payment_method_id": ("users", "payment_methods"),
+        },
+    ),
+    counts=Counts(general=473, ambiguous=473, changing=279),
+)
+
+DOMAINS: Mapping[str, Domain] = {domain.name: domain for domain in (RETAIL,)}
+
+
+def domain_named(name: str) -> Domain:
+    """Return a domain.
+
+    Raises:
+        UnknownNameError: no tasks are generated for it.
+    """
+    if name not in DOMAINS:
+        raise UnknownNameError("domain", name, DOMAINS)
+    return DOMAINS[name]
+
+
+def on_database(domain: Domain, file: Path | None) -> Domain:
+    """Return the domain on a database of the user's, read and checked here; None keeps the stock one.
+
+    Raises:
+        SpecError: the file is not such a database.
+    """
+    if file is None:
+        return domain
+    database = load_database(file, domain.parts.code().records)
+    stock = domain.parts.data
+    return replace(domain, parts=replace(domain.parts, data=lambda: replace(stock(), db=database)))
+
+
+def benchmark_of(domain: Domain, name: str, source: Callable[[], Sequence[Task]]) -> IntentBenchmark:
+    """Return a benchmark of tasks on a domain."""
+    return IntentBenchmark(name, domain.name, domain.parts, domain.refusal, source)
+
+
+def generated(domain: Domain, counts: Counts, seed: int) -> list[dict[str, Any]]:
+    """Return newly generated task records of a domain.
+
+    Raises:
+        SpecError: the database does not support so many different tasks.
+    """
+    benchmark = benchmark_of(domain, f"{domain.name}-3i", tuple)
+    return generate(domain.kit(domain.parts.data().db), benchmark, counts, seed)
+
+
+def from_file(domain: Domain, name: str, file: Path) -> IntentBenchmark:
+    """Return the benchmark of a task file, read and checked now.
+
+    Raises:
+        SpecError: the file does not hold tasks for this database.
+    """
+    empty = benchmark_of(domain, name, tuple)
+    tools = [tool.name for tool in empty.tools(alternatives=True)]
+    tasks = load_tasks(file, tools, domain.references, domain.parts.data().db)
+    return benchmark_of(domain, name, lambda: tasks)
+
+
+def as_tasks(records: Sequence[Mapping[str, Any]]) -> tuple[Task, ...]:
+    """Return records as tasks."""
+    return tuple(map(read_record, records))
