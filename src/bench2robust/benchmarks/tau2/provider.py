@@ -16,6 +16,7 @@ import importlib
 import importlib.util
 import json
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -211,6 +212,86 @@ def domain_data(spec: DomainSpec) -> DomainData:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TelecomData:
+    """τ²-bench telecom's data as its files hold it. Shared by the whole process: never change it."""
+
+    db: Mapping[str, Any]
+    """The carrier's database."""
+    user_db: Mapping[str, Any]
+    """The user's phone and surroundings."""
+    tasks: tuple[Mapping[str, Any], ...]
+    """The tasks of one split, in file order."""
+    policy: str
+    """Both policy texts, as τ² puts them together."""
+
+
+@dataclass(frozen=True, slots=True)
+class TelecomCode:
+    """The parts of τ²'s telecom code that the benchmark runs."""
+
+    tools: Any
+    """The class ``TelecomTools``."""
+    user_tools: Any
+    """The class ``TelecomUserTools``."""
+    db: Any
+    """The class ``TelecomDB``."""
+    user_db: Any
+    """The class ``TelecomUserDB``."""
+    environment: Any
+    """The class ``TelecomEnvironment``."""
+    tasks: Any
+    """The module of ``InitializationData``, ``EnvFunctionCall`` and ``EnvAssertion``."""
+    describe: Callable[[Any], Any]
+    """``as_tool``: a bound method to τ²'s description of it."""
+
+
+@cache
+def telecom_code() -> TelecomCode:
+    """Import τ²'s telecom tools; raises as `domain_code` does."""
+    _quieten()
+    try:
+        from tau2.data_model import tasks
+        from tau2.domains.telecom import data_model, environment, tools, user_data_model, user_tools
+        from tau2.environment.tool import as_tool
+    except ImportError as error:
+        raise _not_importable(error) from error
+    return TelecomCode(
+        tools.TelecomTools,
+        user_tools.TelecomUserTools,
+        data_model.TelecomDB,
+        user_data_model.TelecomUserDB,
+        environment.TelecomEnvironment,
+        tasks,
+        as_tool,
+    )
+
+
+@cache
+def telecom_data(split: str = "base") -> TelecomData:
+    """Read τ²'s telecom data; raises as `domain_data` does.
+
+    Args:
+        split: which tasks, a name in τ²'s split file. The task file is 14 MB: of its 2,285 tasks only
+            those of the split are kept, and none is validated (upstream validates each twice).
+    """
+    _quieten()
+    try:
+        from tau2.domains.telecom import utils
+    except ImportError as error:
+        raise _not_importable(error) from error
+    task_file = Path(utils.TELECOM_TASK_SET_PATH)
+    wanted = frozenset(_read_json(task_file.with_name(f"split_{task_file.name}"))[split])
+    main = Path(utils.TELECOM_MAIN_POLICY_PATH).read_text(encoding="utf-8")
+    manual = Path(utils.TELECOM_TECH_SUPPORT_POLICY_MANUAL_PATH).read_text(encoding="utf-8")
+    return TelecomData(
+        db=_read_toml(Path(utils.TELECOM_DB_PATH)),
+        user_db=_read_toml(Path(utils.TELECOM_USER_DB_PATH)),
+        tasks=tuple(task for task in _read_json(task_file) if task["id"] in wanted),
+        policy=f"<main_policy>\n{main}\n</main_policy>\n<tech_support_policy>\n{manual}\n</tech_support_policy>",
+    )
+
+
 def _quieten() -> None:
     """Disable τ²'s logger before τ² is imported ("No .env file found" is logged at import)."""
     require()
@@ -243,6 +324,13 @@ def _data_folder(package: Path) -> Path | None:
     named = os.environ.get("TAU2_DATA_DIR")
     roots = [package / "data", *([Path(named)] if named else []), package.parent.parent / "data"]
     return next((root / _RETAIL for root in roots if (root / _RETAIL / "db.json").is_file()), None)
+
+
+def _read_toml(path: Path) -> Any:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BenchmarkError(f"expected τ² data in TOML at path='{path}' ({error}); {HINT}") from error
 
 
 def _read_json(path: Path) -> Any:
