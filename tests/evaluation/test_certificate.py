@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pytest
+import toy_library
 
 from bench2robust import agents
-from bench2robust.core.episode import Escalation, Mode, Scenario
+from bench2robust.core.episode import Action, Escalation, Mode, Scenario, Score
+from bench2robust.core.tools import ToolCall
 from bench2robust.evaluation import Job, certify, certify_task, load, run_episode
 from bench2robust.evaluation.episode import domain_of
 from bench2robust.injection import Block, InjectionSpec, Mix, NoiseProfile, ScenarioSpec, assign
@@ -63,12 +66,27 @@ def test_a_task_that_the_reference_agent_cannot_do_is_not_eligible_for_s2(monkey
 
 
 def test_a_write_that_changes_nothing_in_the_end_makes_no_s3(monkeypatch):
-    import toy_library
-
     monkeypatch.setitem(toy_library.MEMBERS["m2"], "email", "gauss@example.org")  # it is so already
     found = certify_task(LIBRARY, TASKS["3"])
     assert found.s3 == ()
     assert found.reasons["s3"] == "the task can be passed without the writes that S3 blocks"
+
+
+def test_a_class_that_blind_writes_do_without_makes_no_s3():
+    """Here the loans are not looked at: with them out of reach, the e-mail alone passes."""
+
+    class Unread(toy_library.Desk):
+        def score(self, trajectory):
+            email = self.members["m2"]["email"] == "gauss@example.org"
+            return Score(email)
+
+    class Lenient(toy_library.Library):
+        def open(self, task, *, alternatives=True):
+            return Unread(task, alternatives=alternatives)
+
+    renew = Action(ToolCall("renew_loan", {"loan_id": "L3"}))
+    task = replace(TASKS["3"], gold=(*TASKS["3"].gold, renew))
+    assert certify_task(Lenient(), task).s3 == ("identity",)
 
 
 def play(agent, task, assignment, mode=Mode.INJECT_ALT):

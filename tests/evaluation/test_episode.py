@@ -267,10 +267,14 @@ def test_errors_on_purpose_pass_through():
 
 
 def test_the_play_is_closed_whatever_ends_it():
-    closed = []
+    closed, kept = [], []
 
     class Careful(Scripted):
         def play(self, briefing):
+            kept.append(self.loop())
+            return kept[0]
+
+        def loop(self):
             try:
                 while True:
                     yield RENEW

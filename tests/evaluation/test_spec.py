@@ -68,6 +68,12 @@ def test_toml_and_options_give_the_same_spec():
     assert RunSpec.from_settings(OPTIONS) == SPEC
 
 
+@pytest.mark.parametrize("mark", ["-", "_"])
+def test_a_file_may_write_settings_with_a_hyphen_or_an_underscore(tmp_path, mark):
+    (tmp_path / "run.toml").write_text(TOML.replace("x-c", f"x{mark}c").replace("x-s", f"x{mark}s"))
+    assert RunSpec.from_settings(read_settings(tmp_path / "run.toml")) == SPEC
+
+
 def test_what_is_left_out_is_as_documented():
     spec = RunSpec.from_settings({"benchmark": "toy-library"})
     assert spec.agents == ("naive", "retry", "switch", "strategic", "omniscient")

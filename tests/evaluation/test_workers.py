@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -99,6 +101,43 @@ def test_a_worker_that_dies_is_an_error_naming_the_episode(tmp_path, mishap, und
         run(SPEC, tmp_path, workers=2)
     assert (tmp_path / EPISODES).read_bytes() == b"".join(undisturbed[:BAD])
     assert not multiprocessing.active_children()
+
+
+def test_workers_leave_an_interruption_to_their_parent(mishap, undisturbed):
+    """Ctrl-C reaches every process of the group; only the parent acts on it."""
+    parent = os.getpid()
+    mishap("call", lambda: None if os.getpid() == parent else os.kill(os.getpid(), signal.SIGINT))
+    assert [played.line for played in play_all(Schedule(SPEC), 0, 2)] == undisturbed
+
+
+def test_no_worker_waits_for_another_when_their_parent_dies(tmp_path, mishap):
+    """One lingers in an episode; the other has nobody to answer to and ends at once."""
+    tester, lingering = os.getpid(), tmp_path / "lingering"
+
+    def linger():
+        if os.getppid() == tester:
+            return
+        (tmp_path / f"{os.getpid()}.pid").touch()
+        if not lingering.exists():
+            lingering.write_text(str(os.getpid()))
+            time.sleep(5)
+
+    mishap("open", linger)
+    many = replace(SPEC, seeds=tuple(range(2000)))
+    runner = multiprocessing.get_context("fork").Process(
+        target=run, args=(many, tmp_path / "run"), kwargs={"workers": 2}
+    )
+    runner.start()
+    while len(workers := [int(file.stem) for file in tmp_path.glob("*.pid")]) < 2:
+        assert runner.is_alive()
+        time.sleep(0.01)
+    runner.kill()
+    runner.join()
+    (other,) = (worker for worker in workers if worker != int(lingering.read_text()))
+    end = time.monotonic() + 2.5
+    while Path(f"/proc/{other}").exists():
+        assert time.monotonic() < end, "it is still there"
+        time.sleep(0.01)
 
 
 def test_a_worker_that_is_still_busy_when_its_parent_dies_does_not_keep_the_folder(tmp_path, mishap):

@@ -30,8 +30,18 @@ _ONLY_S3 = ScenarioSpec(Mix(0, 0, 100))
 @cache
 def certify(benchmark: str) -> Mapping[str, Eligibility]:
     """Return what every task of a benchmark is eligible for, by task id (computed once in a process)."""
-    subject = registry.load(benchmark)
-    return {task.id: certify_task(subject, task) for task in subject.tasks()}
+    return {task.id: eligibility(benchmark, task.id) for task in registry.load(benchmark).tasks()}
+
+
+@cache
+def eligibility(benchmark: str, task: str) -> Eligibility:
+    """Return what one task is eligible for (computed once in a process, and only for tasks asked about)."""
+    return certify_task(registry.load(benchmark), _tasks(benchmark)[task])
+
+
+@cache
+def _tasks(benchmark: str) -> Mapping[str, Task]:
+    return {task.id: task for task in registry.load(benchmark).tasks()}
 
 
 def certify_task(benchmark: Benchmark, task: Task) -> Eligibility:

@@ -10,6 +10,7 @@ what it means is the benchmark's business.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import signature
@@ -56,3 +57,8 @@ def load(name: str) -> Benchmark:
         problem = f"{type(error).__name__}: {error}"
         raise BenchmarkError(f"the plugin of benchmark={name!r} is broken ({problem})") from error
     return benchmark
+
+
+def _check_argument(name: str, make: Callable[..., Benchmark], argument: str) -> None:
+    if not argument or not signature(make).parameters:
+        raise SpecError(f"expected a benchmark's name alone, got {argument!r} after the colon of {name!r}")

@@ -15,7 +15,7 @@ from bench2robust.core.episode import Assignment, Mode, Task
 from bench2robust.injection import TEXTS_VERSION, assign
 
 from . import registry
-from .certificate import certify
+from .certificate import eligibility
 from .episode import Job, domain_of, run_episode
 from .lines import Episode
 from .spec import RunSpec, select
@@ -76,7 +76,8 @@ class Schedule:
         """Establish the certificates, if a scenario needs them; worker processes then share them."""
         mix = self.spec.scenarios.mix
         if Mode.INJECT_ALT in self.spec.modes and mix.s1 < 100:
-            certify(self.spec.benchmark)
+            for task in self.tasks:
+                eligibility(self.spec.benchmark, task.id)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
@@ -113,5 +114,5 @@ class Schedule:
         mix = self.spec.scenarios.mix
         if mix.s1 == 100:
             return Assignment()
-        eligibility = certify(self.spec.benchmark)[task.id]
-        return assign(seed, task.id, self.spec.scenarios, eligibility, domain_of(self.benchmark))
+        certified = eligibility(self.spec.benchmark, task.id)
+        return assign(seed, task.id, self.spec.scenarios, certified, domain_of(self.benchmark))

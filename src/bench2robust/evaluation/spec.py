@@ -133,12 +133,14 @@ class RunSpec:
 
 
 def read_settings(file: Path) -> dict[str, Any]:
-    """Return the settings of a TOML file; a profile file named there is looked for beside it.
+    """Return the settings of a TOML file, in which ``max_steps`` is ``max-steps`` too.
+
+    A profile file named there is looked for beside it.
 
     Raises:
         SpecError: no such file, or not TOML.
     """
-    settings = _read(file)
+    settings = {key.replace("_", "-"): value for key, value in _read(file).items()}
     profile = settings.get("profile")
     if isinstance(profile, str) and _is_file_name(profile):
         settings["profile"] = str(file.parent / profile)
