@@ -188,6 +188,36 @@ def certify(benchmark: BenchmarkName, as_json: Json = False) -> None:
     print_certificates(benchmark, as_json=as_json)
 
 
+@tasks.command()
+def generate(  # noqa: PLR0913 (an option of the command is a parameter here)
+    domain: Annotated[str, typer.Option(help="The domain: retail or airline.")],
+    out: Annotated[Path, typer.Option(help="The task file to write.")],
+    general: Annotated[int | None, typer.Option(help="Users who say everything at once.")] = None,
+    ambiguous: Annotated[
+        int | None, typer.Option(help="Rewrites of general tasks: details when asked.")
+    ] = None,
+    changing: Annotated[int | None, typer.Option(help="Users who switch when asked to confirm.")] = None,
+    infeasible: Annotated[int, typer.Option(help="Users who want what the policy forbids.")] = 0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
+    db: Annotated[Path | None, typer.Option(help="A database in JSON. [τ²'s own]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Generate 3I-shaped tasks; without counts as many as the domain's benchmark has."""
+    from .generating import write_tasks
+
+    asked = {"general": general, "ambiguous": ambiguous, "changing": changing, "infeasible": infeasible}
+    counts = {intent: count for intent, count in asked.items() if count is not None}
+    write_tasks(domain, counts, seed, database=db, out=out, as_json=as_json)
+
+
+@tasks.command("split")
+def print_split(benchmark: BenchmarkName, as_json: Json = False) -> None:
+    """List which tasks may be learned from, and which are held out."""
+    from .tasks import print_split as show
+
+    show(benchmark, as_json=as_json)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit: the entry point ``b2r``."""
     sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))

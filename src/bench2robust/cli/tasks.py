@@ -1,7 +1,8 @@
-"""``b2r tasks``: lists tasks and prints certificates."""
+"""``b2r tasks``: lists tasks, prints certificates and splits."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import typer
 from bench2robust.core.episode import Task
 from bench2robust.core.tools import ToolKind
 from bench2robust.evaluation import certify, load
+from bench2robust.evaluation.splits import split_of
 from bench2robust.injection import Eligibility
 
 from .printing import NOTHING, in_columns, print_json
@@ -45,6 +47,26 @@ def print_certificates(benchmark: str, *, as_json: bool) -> None:
         f"\n{len(found)} tasks, {sum(e.s2 for e in found.values())} eligible for S2" + _by_class(found)
     )
     typer.echo(f"{sum(bool(e.s3) for e in found.values())} eligible for S3")
+
+
+def print_split(benchmark: str, *, as_json: bool) -> None:
+    """Print the ids of both parts of a split, after it was verified, and how many of each kind they hold."""
+    split = split_of(benchmark)
+    parts = {"train": split.train, "held_out": split.held_out}
+    if as_json:
+        print_json({"benchmark": benchmark, "hash": split.hash, **{k: list(v) for k, v in parts.items()}})
+        return
+    kinds = {task.id: _kind(task) for task in load(benchmark).tasks()}
+    for part, ids in parts.items():
+        counts = Counter(kinds[name] for name in ids)
+        shares = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+        typer.echo(f"{part}: {len(ids)} tasks ({shares})" if shares else f"{part}: {len(ids)} tasks")
+        typer.echo(" ".join(ids) + "\n" if ids else "")
+    typer.echo(f"hash {split.hash} (verified)")
+
+
+def _kind(task: Task) -> str:
+    return " ".join(str(task.data[key]) for key in ("source", "intent") if key in task.data) or "of one kind"
 
 
 _COUNTS = ("calls", "writes", "tell")

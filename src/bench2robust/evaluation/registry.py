@@ -46,10 +46,8 @@ def load(name: str) -> Benchmark:
         raise UnknownNameError("benchmark", plain, sorted(plugins))
     try:
         make = plugins[plain].load()
-        if colon and not signature(make).parameters:
-            raise SpecError(
-                f"expected benchmark={plain!r} without an argument, got {argument!r} after the colon"
-            )
+        if colon:
+            _check_argument(plain, make, argument)
         benchmark: Benchmark = make(argument) if colon else make()
     except B2RError:
         raise

@@ -7,13 +7,14 @@ always called 3I-*shaped*; files of theirs can be loaded (``retail-3i:FILE`` as 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from bench2robust.benchmarks.tau2 import provider
 from bench2robust.core.episode import Task
 
-from .benchmark import IntentBenchmark
+from .benchmark import IntentBenchmark, SplitBenchmark
 
 
 def retail_3i(argument: str = "") -> IntentBenchmark:
@@ -26,7 +27,9 @@ def retail_3i(argument: str = "") -> IntentBenchmark:
         NotInstalledError: τ² is not installed.
         SpecError: a file that does not fit.
     """
-    return _three_i("retail", argument)
+    if argument:
+        return _of_file("retail", argument)
+    return _split("retail-3i", lambda: _generated("retail"))
 
 
 def combined_retail() -> IntentBenchmark:
@@ -35,20 +38,22 @@ def combined_retail() -> IntentBenchmark:
     Raises:
         NotInstalledError: τ² is not installed.
     """
-    from .combined import tasks
-    from .domains import RETAIL, benchmark_of
+    from .combined import combine
+
+    return _split("combined-retail", lambda: combine(_generated("retail")))
+
+
+def _split(name: str, source: Callable[[], Sequence[Task]]) -> IntentBenchmark:
+    from .domains import RETAIL
 
     provider.require()
-    return benchmark_of(RETAIL, "combined-retail", tasks)
+    return SplitBenchmark(name, RETAIL.name, RETAIL.parts, RETAIL.refusal, source)
 
 
-def _three_i(domain: str, argument: str) -> IntentBenchmark:
-    from .domains import benchmark_of, domain_named, from_file, on_database
+def _of_file(domain: str, argument: str) -> IntentBenchmark:
+    from .domains import domain_named, from_file, on_database
 
     provider.require()
-    if not argument:
-        chosen = domain_named(domain)
-        return benchmark_of(chosen, f"{domain}-3i", lambda: _generated(domain))
     file, _, database = argument.partition("@")
     there = on_database(domain_named(domain), Path(database) if database else None)
     return from_file(there, f"{domain}-3i:{argument}", Path(file))

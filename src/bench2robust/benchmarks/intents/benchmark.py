@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
@@ -13,6 +13,7 @@ from bench2robust.benchmarks.tau2.benchmark import DomainBenchmark, Parts
 from bench2robust.core.episode import Task
 from bench2robust.core.plan import Plan
 
+from .combined import shipped_for
 from .forbidden import Watched
 from .plans import Compile, compile_intent
 
@@ -59,3 +60,11 @@ class IntentBenchmark(DomainBenchmark):
     @cached_property
     def _sourced(self) -> Sequence[Task]:
         return tuple(self._source())
+
+
+class SplitBenchmark(IntentBenchmark):
+    """A set of which some tasks are held out."""
+
+    def split(self) -> Mapping[str, object]:
+        """Return the shipped split of these tasks (`evaluation.splits.HasSplit`)."""
+        return shipped_for(self.tasks())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from bench2robust.core.episode import Task, Trajectory
@@ -63,8 +63,7 @@ class Counts:
     infeasible: int = 0
 
     def __post_init__(self) -> None:
-        for intent, count in (("general", self.general), ("ambiguous", self.ambiguous),
-                              ("changing", self.changing), ("infeasible", self.infeasible)):  # fmt: skip
+        for intent, count in self.to_dict().items():
             if count < 0:
                 raise SpecError(f"expected a count of at least 0, got {intent}={count}")
         if self.ambiguous > self.general:
@@ -72,6 +71,10 @@ class Counts:
                 f"expected at most as many ambiguous tasks as general ones (each rewrites one), "
                 f"got ambiguous={self.ambiguous} with general={self.general}"
             )
+
+    def to_dict(self) -> dict[str, int]:
+        """Return intent to count."""
+        return asdict(self)
 
 
 def generate(kit: Kit, benchmark: IntentBenchmark, counts: Counts, seed: int) -> list[dict[str, Any]]:

@@ -254,8 +254,10 @@ def _named(items: Detail | None, lines: Sequence[Json]) -> list[str]:
 
 
 def _change(most: int) -> Callable[[RetailKit, Draws, Json, Json, Sequence[str]], Made | None]:
-    """Exchange up to `most` items. τ²'s tool that modifies pending orders gives every item the price and
-    options of the last new one, so there the result would depend on the order of the list: one item only.
+    """Return how to draw a change of up to `most` items.
+
+    τ²'s tool that modifies pending orders gives every item the price and options of the last new one, so
+    there the result would depend on the order of the list: one item only.
     """
 
     def made(kit: RetailKit, draws: Draws, user: Json, order: Json, on_it: Sequence[str]) -> Made | None:

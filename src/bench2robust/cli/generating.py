@@ -1,0 +1,53 @@
+"""``b2r tasks generate``: writes a file of 3I-shaped tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+
+import typer
+
+from bench2robust.benchmarks.intents.domains import domain_named, generated, on_database
+from bench2robust.benchmarks.intents.generate import Counts, dump
+from bench2robust.benchmarks.tau2 import provider
+from bench2robust.core.errors import SpecError
+
+from .printing import print_json
+
+
+def write_tasks(
+    domain: str, asked: Mapping[str, int], seed: int, *, database: Path | None, out: Path, as_json: bool
+) -> None:
+    """Generate tasks and write them.
+
+    Args:
+        domain: name of the domain.
+        asked: intent to how many; if nothing but ``infeasible`` is there, the numbers of the domain's
+            benchmark for the rest.
+        seed: the same seed gives the same file.
+        database: a database file, None for τ²'s own.
+        out: where to write.
+        as_json: whether to print JSON.
+
+    Raises:
+        UsageError: something asked for cannot be; nothing has been written.
+    """
+    provider.require()
+    chosen = on_database(domain_named(domain), database)
+    usual = chosen.counts if set(asked) <= {"infeasible"} else Counts()
+    counts = Counts(**{**usual.to_dict(), **asked})
+    if not out.parent.is_dir():
+        raise SpecError(f"expected a file in a folder that exists, got out='{out}'")
+    text = dump(generated(chosen, counts, seed))
+    try:
+        out.write_bytes(text)
+    except OSError as error:
+        raise SpecError(f"expected a file that can be written, got out='{out}' ({error.strerror})") from None
+    made = {intent: count for intent, count in counts.to_dict().items() if count}
+    digest = blake2b(text, digest_size=16).hexdigest()
+    if as_json:
+        print_json({"file": str(out), "domain": domain, "seed": seed, "tasks": made, "hash": digest})
+        return
+    parts = ", ".join(f"{count} {intent}" for intent, count in made.items())
+    typer.echo(f"{sum(made.values())} 3I-shaped {domain} tasks ({parts}), hash {digest}: {out}")
