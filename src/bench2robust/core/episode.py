@@ -105,12 +105,62 @@ class Task:
     """What the user says; None is a user who says all the instructions at once, as a ticket does."""
 
 
+class End(StrEnum):
+    """Why an episode ended."""
+
+    DONE = "done"
+    """The assistant or the user was done."""
+    ESCALATED = "escalated"
+    """The assistant handed over to a human."""
+    TRANSFERRED = "transferred"
+    """The user believed to be handed over, but no escalation was executed."""
+    OUT_OF_SCOPE = "out_of_scope"
+    """A simulated user had no words for what was asked."""
+    MAX_STEPS = "max_steps"
+    TOO_MANY_ERRORS = "too_many_errors"
+    """The tools' own errors reached the benchmark's cap (`core.ports.ErrorCap`)."""
+    CONTEXT_EXCEEDED = "context_exceeded"
+    """The conversation outgrew the model's context."""
+    MALFORMED_CALL = "malformed_call"
+    """The model's calls could not be read, not even after it was told so."""
+    EMPTY_REPLY = "empty_reply"
+    """The model neither said nor called anything, not even after it was told so."""
+
+    @property
+    def scored(self) -> bool:
+        """Whether the world decides; otherwise the episode has failed whatever the world is (as in τ²)."""
+        return self in (End.DONE, End.ESCALATED, End.TRANSFERRED, End.OUT_OF_SCOPE)
+
+
 class Role(StrEnum):
     """Who a message is from."""
 
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a model's endpoint was asked for, summed over requests."""
+
+    requests: int = 0
+    """Requests that were answered; attempts that failed are not counted."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    """US dollars; 0 where no prices are known."""
+    seconds: float = field(default=0.0, compare=False)
+    """Waiting time, retries included; never part of a result that is compared byte for byte."""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.requests + other.requests,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+            self.seconds + other.seconds,
+        )
 
 
 @dataclass(slots=True)
@@ -124,22 +174,12 @@ class Message:
 
     role: Role
     text: str = ""
+    """The words; of a call, what a model wrote beside it."""
     record: int | None = None
     call: ToolCall | None = None
     """What the user called; `text` is what it answered."""
-
-
-@dataclass(slots=True)
-class Usage:
-    """What a model's endpoint was asked for, summed over requests."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cost: float = 0.0
-    """US dollars; 0 where no prices are known."""
-    seconds: float = 0.0
-    """Waiting time, retries included; never part of a result that is compared byte for byte."""
+    usage: Usage | None = None
+    """What it took a model to write the message; None where no model was asked for it."""
 
 
 @dataclass(slots=True)
@@ -150,7 +190,7 @@ class Trajectory:
     records: list[CallRecord] = field(default_factory=list)
     steps: int = 0
     ended: str = ""
-    """Why it ended: ``done``, ``escalated`` or ``max_steps``."""
+    """Why it ended: an `End`, empty while it goes on."""
 
     @classmethod
     def saying(cls, texts: Iterable[str]) -> Trajectory:
@@ -159,8 +199,8 @@ class Trajectory:
 
     @property
     def said(self) -> list[str]:
-        """Every text the assistant told the user."""
-        return [m.text for m in self.messages if m.role is Role.ASSISTANT and m.record is None]
+        """Every text the assistant sent, those beside a call included (τ²'s evaluators read them too)."""
+        return [m.text for m in self.messages if m.role is Role.ASSISTANT and (m.record is None or m.text)]
 
 
 @dataclass(frozen=True, slots=True)

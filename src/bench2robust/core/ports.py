@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from .episode import Message, Score, Task, Trajectory, Usage
+from .episode import End, Message, Score, Task, Trajectory, Usage
 from .plan import Plan
 from .tools import CallRecord, ToolCall, ToolResponse, ToolSpec
 
@@ -33,6 +33,19 @@ class DualControl(Protocol):
 
     def acts(self) -> Sequence[Message]:
         """Hand over what the user has called since the last time, as messages with a `call`."""
+        ...
+
+
+@runtime_checkable
+class UserTools(Protocol):
+    """An environment that lets a simulated user use the tools that a `DualControl` user has."""
+
+    def user_tools(self) -> Sequence[ToolSpec]:
+        """Return the user's tools."""
+        ...
+
+    def act(self, call: ToolCall) -> ToolResponse:
+        """Execute a call of the user."""
         ...
 
 
@@ -79,6 +92,14 @@ class Benchmark(Protocol):
         ...
 
 
+@runtime_checkable
+class ErrorCap(Protocol):
+    """A benchmark that ends an episode, as failed, once its tools have answered with many errors."""
+
+    max_errors: int
+    """How many errors of the tools' own; injected failures never count."""
+
+
 class Oracle(Protocol):
     """What only the omniscient policy may ask: the truth about the injected environment."""
 
@@ -106,6 +127,15 @@ class Briefing:
     """The compiled reference solution; reference policies need it, models never get it."""
     oracle: Oracle | None = None
     """Set only for an agent that says ``omniscient = True``."""
+    greeting: str = ""
+    """What the assistant has said before the opening; empty where the user speaks first.
+
+    Only a user who ends the talk is greeted (`AwaitingUser.ends_talk`).
+    """
+    episode: str = ""
+    """The episode's id, which names what is drawn or recorded for it."""
+    seed: int = 0
+    """The run's seed, for an agent that samples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +167,16 @@ class Session(Protocol):
 
     usage: Usage
     """What the episode has cost so far."""
+    aside: str
+    """What the model wrote beside its last call, empty where nothing; the user does not read it."""
+    ended: End | None
+    """Why the model cannot go on, where `act` returned None for such a reason; None is done."""
 
     async def act(self, reply: ToolResponse | str | None) -> ToolCall | Utterance | None:
-        """Return the next action; `reply` answers the last one (None at first), None ends the episode."""
+        """Return the next action; `reply` answers the last one (None at first), None ends the episode.
+
+        A call that was cancelled may be made again with the same reply.
+        """
         ...
 
 
@@ -153,14 +190,44 @@ class AwaitingAgent(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """How a user ended the talk."""
+
+    text: str
+    """The last words."""
+    end: End = End.DONE
+
+
 class AwaitingUser(Protocol):
     """A user that waits for something outside this process; otherwise like `User`."""
 
     usage: Usage
+    ends_talk: bool
+    """Whether the user leads to the end, as a simulated one does: such a user is greeted first and goes on
+    until satisfied, also after an escalation. Any other is done when the assistant says so."""
+    parting: Parting | None
+    """How the user ended the talk; None before."""
 
     async def reply(self, said: str | None) -> str | None:
         """Answer the assistant; None as input asks for the first message, None as output ends the talk."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a user is given at the start of an episode."""
+
+    task: Task
+    environment: Environment
+    episode: str = ""
+    """The episode's id, which names what is drawn or recorded for it."""
+    seed: int = 0
+    """The run's seed, for a user that samples."""
+
+
+NewUser = Callable[[Scene], AwaitingUser]
+"""Makes the user of one episode."""
 
 
 class User(Protocol):
