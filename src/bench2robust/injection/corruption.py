@@ -180,6 +180,16 @@ def _factual_text(text: str, draws: Draws) -> Corruption | None:
     return new, (CorruptedField("$", json.loads(text), json.loads(new)),)
 
 
+def _stale_text(
+    text: str, rules: FieldRules, earlier: Mapping[str, tuple[str, ...]], draws: Draws
+) -> Corruption | None:
+    """Move back a response that is nothing but a state ("delayed")."""
+    if "$" not in rules.state or text not in earlier:
+        return None
+    new = draws.choice(earlier[text])
+    return new, (CorruptedField("$", text, new),)
+
+
 def corrupt(
     noise: NoiseType, text: str, rules: FieldRules, earlier: Mapping[str, tuple[str, ...]], draws: Draws
 ) -> Corruption | None:
@@ -187,7 +197,7 @@ def corrupt(
 
     Args:
         noise: one of the silent types.
-        text: the true response: JSON as ``json.dumps`` writes it, or the text of a number.
+        text: the true response: JSON as ``json.dumps`` writes it, or the text of a number or a state.
         rules: what may be touched.
         earlier: state to the states before it.
         draws: where every choice comes from.
@@ -196,6 +206,8 @@ def corrupt(
         The new text and every changed field, or None when nothing can change.
     """
     if text[:1] not in ("{", "["):
+        if noise is NoiseType.STALE:
+            return _stale_text(text, rules, earlier, draws)
         return _factual_text(text, draws) if noise is NoiseType.FACTUAL and "$" in rules.numeric else None
     try:
         box = [json.loads(text)]
