@@ -218,6 +218,32 @@ def print_split(benchmark: BenchmarkName, as_json: Json = False) -> None:
     show(benchmark, as_json=as_json)
 
 
+@tasks.command()
+def stats(
+    benchmark: Annotated[
+        list[str] | None, typer.Option(help="A benchmark's name; may be repeated. [all]", metavar="NAME")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Print benchmarks in numbers: tasks, tools, gold calls, scenarios."""
+    from .surveying import print_inventories
+
+    print_inventories(benchmark or (), as_json=as_json)
+
+
+@tasks.command()
+def check(
+    benchmark: BenchmarkName,
+    tasks: Annotated[str | None, typer.Option(help="all, or ids and ranges such as 0-9,13. [all]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Check that a benchmark keeps what the port promises; exit code 1 when it does not."""
+    from .surveying import print_report
+
+    if not print_report(benchmark, tasks.split(",") if tasks else None, as_json=as_json):
+        raise typer.Exit(1)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command and exit: the entry point ``b2r``."""
     sys.exit(exit_code(sys.argv[1:] if arguments is None else arguments))

@@ -1,0 +1,198 @@
+"""Checks of single tasks. Each yields what does not hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import partial
+from typing import Any, Final
+
+from bench2robust import agents
+from bench2robust.core.episode import Assignment, Mode, Scenario, Score, Task
+from bench2robust.core.ports import Environment
+from bench2robust.core.tools import ToolCall
+from bench2robust.evaluation import Episode
+from bench2robust.evaluation.lines import decode, encode
+from bench2robust.injection import Eligibility, InjectionSpec, Mix, ScenarioSpec, assign
+
+from . import schema
+from .subject import GoldReplay, Skip, Subject
+
+_ONLY_S3: Final = ScenarioSpec(Mix(0, 0, 100))
+_NO_TOOL: Final = "no_such_tool"
+
+
+def fits(subject: Subject, task: Task) -> Iterator[str]:
+    """Check the user's words, and the gold calls against the schemas."""
+    if not task.instructions.strip():
+        yield "expected instructions, got none"
+    schemas = {tool.name: tool.parameters for tool in subject.tools}
+    for action in task.gold:
+        call = action.call
+        if action.by_user:
+            continue
+        if call.name not in schemas:
+            yield f"gold calls tool={call.name!r}, which is not among the tools"
+            continue
+        for misfit in schema.misfits(dict(call.arguments), schemas[call.name]):
+            yield f"gold call of {call.name}: {misfit}"
+
+
+def gold(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that the reference solution passes."""
+    score = subject.play(task, GoldReplay()).result.outcome.score
+    if not score.passed:
+        yield f"the gold calls fail ({_failed(score)})"
+
+
+def wrong(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that what is not done is seen: all of it, the writes, one write, what has to be told."""
+    writes = subject.writes(task)
+    if writes or task.tell:
+        if subject.passes(task, "idle"):
+            yield "doing nothing passes"
+        if task.tell and subject.passes(task, GoldReplay(silent=True)):
+            yield "gold passes without telling the user anything"
+    if writes:
+        if subject.passes(task, GoldReplay(frozenset(writes))):
+            yield "gold passes without its writes"
+        if all(subject.passes(task, GoldReplay(frozenset((place,)))) for place in writes):
+            yield "gold passes whichever of its writes is left out"
+
+
+def errors(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that a call that cannot be is answered with an error, and that gold passes after it."""
+    environment = subject.benchmark.open(task)
+    needing = [tool for tool in subject.tools if tool.parameters.get("required")]
+    wrong_calls = [ToolCall(_NO_TOOL), *(ToolCall(tool.name) for tool in needing)]
+    for call in wrong_calls:
+        if not environment.call(call).error:
+            yield f"expected an error for {call.signature()}, got an answer"
+    standard = subject.benchmark.open(task, alternatives=False)
+    for tool in subject.tools:
+        if tool.alternative and not standard.call(ToolCall(tool.name)).error:
+            yield f"expected an error for the alternative {tool.name} without alternatives, got an answer"
+    fresh = subject.benchmark.open(task)
+    if _answers(environment, task) != _answers(fresh, task):
+        yield "wrong calls change what the right ones get"
+
+
+def again(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that an episode is a function of what is done."""
+    for agent, mode in ((GoldReplay(), Mode.CLEAN), (agents.create("strategic"), Mode.INJECT_ALT)):
+        first, second = (subject.play(task, agent, mode, injection=InjectionSpec()) for _ in range(2))
+        if encode(first) != encode(second):
+            yield f"two episodes of {agent.name} differ"
+
+
+def apart(subject: Subject, task: Task) -> Iterator[str]:
+    """Check two overlapping episodes of a task, and one of its neighbour between their calls."""
+    neighbour = subject.tasks[subject.tasks.index(task) - 1]
+    alone = _answers(subject.benchmark.open(task), task)
+    ours, theirs, other = (subject.benchmark.open(t) for t in (task, task, neighbour))
+    strangers = [action.call for action in neighbour.gold if not action.by_user]
+    first = []
+    for place, call in enumerate(_calls(task)):
+        first.append(ours.call(call))
+        if place < len(strangers):
+            other.call(strangers[place])
+    if first != alone:
+        yield "other episodes change what the calls of one get"
+    if _answers(theirs, task) != alone:
+        yield "an episode sees what another one has done"
+
+
+def lines(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that an episode survives being written: texts are texts, arguments are JSON."""
+    episodes: list[Episode] = [subject.play(task, GoldReplay())]
+    episodes.append(subject.play(task, "strategic", Mode.INJECT_ALT, injection=InjectionSpec()))
+    for episode in episodes:
+        for record in episode.trajectory.records:
+            if not isinstance(record.delivered.text, str):
+                yield f"expected a text from {record.call.name}, got {record.delivered.text!r}"
+        if decode(encode(episode)) != episode:
+            yield f"an episode of {episode.result.agent} is not read back as it was"
+
+
+def clean(subject: Subject, task: Task) -> Iterator[str]:
+    """Check the reference policies where nothing fails."""
+    for mode in (Mode.CLEAN, Mode.CLEAN_ALT):
+        if not subject.passes(task, "omniscient", mode):
+            continue
+        for policy in agents.REFERENCE:
+            score = subject.play(task, policy, mode).result.outcome.score
+            if not score.passed:
+                yield f"agent={policy!r} fails in {mode} what omniscient passes ({_failed(score)})"
+
+
+def certified(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that S1 and S2 are passable."""
+    if not subject.passes(task, "omniscient", Mode.INJECT_ALT):
+        yield f"omniscient fails in S1: {subject.certificate(task).reasons.get('s2', 'no reason given')}"
+        return
+    for cls in subject.domain.classes:
+        counting = subject.certificate(task).sides.get(cls.name, ())
+        for side in cls.sides if len(counting) >= 2 else ():
+            if side.name in counting:
+                blocked = frozenset(side.tools) - subject.domain.exempt
+                block = Assignment(Scenario.S2, Scenario.S2, blocked, cls.name, side.name)
+                if not subject.passes(task, "omniscient", Mode.INJECT_ALT, block):
+                    yield f"omniscient fails in S2 with {cls.name} by {side.name} blocked"
+
+
+def impossible(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that with a class and its writes blocked nobody passes: not the idle, not the blind, not the wise."""
+    for name in subject.certificate(task).s3:
+        block = assign(0, task.id, _ONLY_S3, Eligibility(s3=(name,)), subject.domain)
+        for agent in ("idle", "adversary", *agents.REFERENCE):
+            if subject.passes(task, agent, Mode.INJECT_ALT, block):
+                yield f"agent={agent!r} passes in S3 with {name} blocked"
+
+
+def ids(subject: Subject, task: Task) -> Iterator[str]:
+    """Check a plan against what the benchmark says its ids look like (`id_pattern`, a regular expression)."""
+    pattern = getattr(subject.benchmark, "id_pattern", None)
+    if pattern is None:
+        raise Skip("the benchmark has no id_pattern that says what its ids look like")
+    words = [task.instructions]
+    if task.script is not None:
+        words += [task.script.opening, *task.script.turns, *(answer.text for answer in task.script.answers)]
+    said = set(re.findall(pattern, " ".join(words)))
+    for goal in subject.benchmark.plan(task).goals:
+        for text in _texts(goal):
+            for found in re.findall(pattern, text):
+                if found not in said:
+                    yield f"the plan holds {found!r}, which the user does not say"
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a goal: in its fields, in collections, in the arguments bound to functions."""
+    if isinstance(value, str):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, type):
+        for each in fields(value):
+            yield from _texts(getattr(value, each.name))
+    elif isinstance(value, Mapping):
+        for item in value.items():
+            yield from _texts(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, partial):
+        yield from _texts((value.args, value.keywords))
+    elif (closure := getattr(value, "__closure__", None)) is not None:
+        for cell in closure:
+            yield from _texts(cell.cell_contents)
+
+
+def _calls(task: Task) -> list[ToolCall]:
+    return [action.call for action in task.gold if not action.by_user]
+
+
+def _answers(environment: Environment, task: Task) -> list[Any]:
+    return [environment.call(call) for call in _calls(task)]
+
+
+def _failed(score: Score) -> str:
+    return ", ".join(name for name, passed in score.parts.items() if not passed) or "no part says why"

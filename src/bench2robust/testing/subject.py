@@ -1,0 +1,129 @@
+"""The benchmark that is being checked, and the ways in which its tasks are played."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from typing import Final
+
+from bench2robust import agents
+from bench2robust.core.domain import Domain
+from bench2robust.core.episode import Assignment, Mode, Task
+from bench2robust.core.ports import Agent, Benchmark, Briefing, Play, Utterance
+from bench2robust.core.tools import ToolKind, ToolSpec
+from bench2robust.evaluation import Episode, Job, certify_task, run_episode
+from bench2robust.evaluation.episode import domain_of
+from bench2robust.evaluation.lines import encode
+from bench2robust.injection import Eligibility, InjectionSpec, NoiseProfile
+
+MAX_STEPS: Final = 400
+NO_NOISE: Final = InjectionSpec(profile=NoiseProfile.empty())
+
+
+class Skip(Exception):
+    """A check that cannot be made; the text says why."""
+
+
+@dataclass(slots=True)
+class GoldReplay:
+    """An agent that makes gold calls and says what has to be told, at the end or before it hands over.
+
+    It moves on to the user's next request where gold does, and asks the user for what the user does.
+    """
+
+    left_out: frozenset[int] = frozenset()
+    """Places of the gold actions that are not made."""
+    silent: bool = False
+    """Whether nothing is told."""
+    name: str = "gold"
+    omniscient: bool = False
+
+    def play(self, briefing: Briefing) -> Play:
+        """Make the calls, in order."""
+        turn, task = 0, briefing.task
+        told = "Done." if self.silent else "Done. " + " ".join(task.tell)
+        endings = {tool.name for tool in briefing.tools if tool.kind is ToolKind.ESCALATION}
+        for place, action in enumerate(task.gold):
+            while turn < action.turn:
+                yield Utterance("Done.")
+                turn += 1
+            if place in self.left_out:
+                continue
+            if action.call.name in endings:
+                yield Utterance(told)
+            yield Utterance(f"Please do {action.call.signature()}.") if action.by_user else action.call
+        for _ in task.script.turns[turn:] if task.script else ():
+            yield Utterance("Done.")
+        yield Utterance(told, last=True)
+
+
+@dataclass
+class Subject:
+    """A benchmark under check, and those of its tasks that are looked at."""
+
+    benchmark: Benchmark
+    tasks: Sequence[Task]
+    _certificates: dict[str, Eligibility] = field(default_factory=dict)
+
+    @cached_property
+    def tools(self) -> Sequence[ToolSpec]:
+        """Every tool, alternatives included."""
+        return self.benchmark.tools(alternatives=True)
+
+    @cached_property
+    def kinds(self) -> dict[str, ToolKind]:
+        """The kind of every tool."""
+        return {tool.name: tool.kind for tool in self.tools}
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The benchmark's domain."""
+        return domain_of(self.benchmark)
+
+    def certificate(self, task: Task) -> Eligibility:
+        """Return what a task is eligible for."""
+        if task.id not in self._certificates:
+            self._certificates[task.id] = certify_task(self.benchmark, task)
+        return self._certificates[task.id]
+
+    def play(
+        self,
+        task: Task,
+        agent: Agent | str,
+        mode: Mode = Mode.CLEAN,
+        assignment: Assignment | None = None,
+        injection: InjectionSpec = NO_NOISE,
+    ) -> Episode:
+        """Play one episode."""
+        agent = agents.create(agent) if isinstance(agent, str) else agent
+        job = Job(task, mode, 0, assignment or Assignment(), injection, MAX_STEPS)
+        return run_episode(self.benchmark, agent, job)
+
+    def passes(
+        self, task: Task, agent: Agent | str, mode: Mode = Mode.CLEAN, assignment: Assignment | None = None
+    ) -> bool:
+        """Whether an agent passes without noise."""
+        return self.play(task, agent, mode, assignment).result.outcome.score.passed
+
+    def writes(self, task: Task) -> list[int]:
+        """Return the places of the gold actions that change something: the user's, and writes that are done."""
+        records = iter(self.play(task, GoldReplay()).trajectory.records)
+        found = []
+        for place, action in enumerate(task.gold):
+            if action.by_user or (
+                not next(records).genuine_error and self.kinds.get(action.call.name) is ToolKind.WRITE
+            ):
+                found.append(place)
+        return found
+
+    def prints(self) -> dict[str, str]:
+        """Return a digest of everything that happens in a task: told, called, answered, injected."""
+        return {task.id: self._print(task) for task in self.tasks}
+
+    def _print(self, task: Task) -> str:
+        digest = blake2b(repr((task.instructions, task.tell, task.script)).encode(), digest_size=8)
+        digest.update(encode(self.play(task, GoldReplay())))
+        digest.update(encode(self.play(task, "strategic", Mode.INJECT_ALT, injection=InjectionSpec())))
+        return digest.hexdigest()
