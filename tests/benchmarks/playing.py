@@ -1,4 +1,4 @@
-"""Plays one τ² retail episode with a reference policy, for tests of plans."""
+"""Plays one τ² episode with a reference policy, for tests of plans."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bench2robust import agents
 from bench2robust.benchmarks.tau2 import retail
+from bench2robust.benchmarks.tau2.benchmark import DomainBenchmark
 from bench2robust.core.episode import Score, Task, Trajectory
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.ports import Briefing
@@ -29,15 +30,16 @@ def play(
     seed: int = 0,
     alternatives: bool = False,
     blocked: frozenset[str] = frozenset(),
+    benchmark: DomainBenchmark | None = None,
 ) -> Played:
-    """Play with one silent noise type on half of the calls, or none at all."""
-    benchmark, agent = retail(), agents.create(policy)
+    """Play with one silent noise type on half of the calls, or none at all; retail unless told otherwise."""
+    benchmark, agent = benchmark or retail(), agents.create(policy)
     profile = NoiseProfile.empty() if noise is None else NoiseProfile({noise: 0.5, NoiseType.CLEAN: 0.5})
     spec = InjectionSpec(profile, Limits.unlimited(), Effects.OBSERVATION)
     env = benchmark.open(task, alternatives=alternatives)
     tools = benchmark.tools(alternatives)
     escalation = {t.name for t in tools if t.kind is ToolKind.ESCALATION}
-    injector = Injector(spec, seed, task.id, domain=load("retail"), tools=tools, blocked=blocked)
+    injector = Injector(spec, seed, task.id, domain=load(benchmark.domain), tools=tools, blocked=blocked)
     game = agent.play(Briefing(task, tools, "", task.instructions, benchmark.plan(task), injector))
     said: list[str] = []
     action = next(game)
