@@ -31,6 +31,8 @@ class TelecomBenchmark:
 
     name = "tau2-telecom"
     domain = "telecom"
+    max_errors = 10
+    """τ²'s own cap (`core.ports.ErrorCap`)."""
 
     def __init__(self) -> None:
         self._plans: dict[str, tuple[Task, Plan]] = {}

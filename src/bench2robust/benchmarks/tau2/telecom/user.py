@@ -67,21 +67,31 @@ def written_calls(text: str, tools: Parameters) -> list[tuple[str, str]]:
     >>> written_calls("Run check() and set(mode='a(b)'), not other().", {"check": (), "set": ("mode",)})
     [('check', ''), ('set', "mode='a(b)'")]
     """
-    found = []
+    found, free = [], 0
     for match in re.finditer(r"\b([a-z_]+)\(", text):
-        end = _closing(text, match.end()) if match[1] in tools else -1
+        if match[1] not in tools or match.start() < free:
+            continue
+        end = _closing(text, match.end())
         if end >= 0:
             found.append((match[1], text[match.end() : end].strip()))
+            free = end
     return found
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the place of the parenthesis that closes the one before `start`, or -1."""
-    depth = 1
+    """Return the place of the parenthesis that closes the one before `start`, or -1; quoted ones do not count."""
+    depth, quote, escaped = 1, "", False
     for place in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[place], 0)
-        if depth == 0:
-            return place
+        char = text[place]
+        if quote:
+            quote = "" if char == quote and not escaped else quote
+            escaped = char == "\\" and not escaped
+        elif char in "'\"":
+            quote = char
+        else:
+            depth += {"(": 1, ")": -1}.get(char, 0)
+            if depth == 0:
+                return place
     return -1
 
 

@@ -96,14 +96,6 @@ class Desk:
             raise NoMatch(f"no plan {plan_id}")
         return value
 
-    def usage(self, line: Json) -> Json:
-        """Data used, allowed and refueled on a line."""
-        customer_id = self.customer_id()
-        value = self._fetched("usage", lambda: routes.usage(self.known, customer_id, line))
-        if not isinstance(value, dict):
-            raise NoMatch("the data usage cannot be had")
-        return value
-
     def bills(self, when: str = "") -> list[Json]:
         """The customer's bills; `when` tells one look from another."""
         customer_id = self.customer_id()

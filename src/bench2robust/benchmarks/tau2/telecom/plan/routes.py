@@ -71,27 +71,6 @@ def plan(plan_id: str) -> Fetch:
     return Fetch(f"plan {plan_id}", routes)
 
 
-def usage(known: Known, customer_id: str, of: Json) -> Fetch:
-    """How much data a line has used, may use, and had refueled (GB)."""
-    line_id, plan_id = str(of.get("line_id")), str(of.get("plan_id"))
-    call = ToolCall("get_data_usage", {"customer_id": customer_id, "line_id": line_id})
-
-    def doubts(value: Any) -> str | None:
-        same = all(number(value.get(key)) == of.get(key) for key in ("data_used_gb", "data_refueling_gb"))
-        return None if same else "usage and line disagree"
-
-    routes = (
-        Route("get_data_usage", (Part(f"usage {line_id}", call),), _with("data_limit_gb")),
-        Route("get_details_by_id", (details(line_id), details(plan_id)), _line_with_limit),
-        Route(
-            "line_and_plans",
-            (line_by_phone(known.phone), _plans()),
-            lambda values: _line_with_limit((values[0], _by_id(values[1], "plan_id", plan_id))),
-        ),
-    )
-    return Fetch("usage", routes, doubts)
-
-
 def bills(customer_id: str, bill_ids: Sequence[str], when: str = "") -> Fetch:
     """The customer's bills; `when` tells one look from another."""
     call = ToolCall("get_bills_for_customer", {"customer_id": customer_id})
@@ -144,14 +123,6 @@ def bills_doubts(value: Any) -> str | None:
         if abs(total - (bill.get("total_due") or 0)) > 0.005:
             return "items do not add up to the amount due"
     return None
-
-
-def number(value: Any) -> float | None:
-    """Read a number; τ² writes those of get_data_usage and refuel_data as texts."""
-    try:
-        return None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
 
 
 def records(value: Any) -> Iterator[Json]:
@@ -213,10 +184,3 @@ def _list(values: Sequence[Any]) -> Any:
 
 def _by_id(value: Any, key: str, wanted: str) -> Any:
     return next((record for record in records(value) if record.get(key) == wanted), None)
-
-
-def _line_with_limit(values: Sequence[Any]) -> Any:
-    of, limits = values
-    if not isinstance(of, dict) or not isinstance(limits, dict) or "data_limit_gb" not in limits:
-        return None
-    return {**of, "data_limit_gb": limits["data_limit_gb"]}

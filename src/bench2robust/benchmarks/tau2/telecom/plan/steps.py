@@ -74,16 +74,18 @@ def enable_roaming(desk: Desk) -> None:
 
 
 def refuel(desk: Desk) -> None:
-    """Refuel as much data as the user wants, at the plan's price, if the line's data is used up."""
+    """Refuel as much data as the user wants, at the plan's price, if the line's data is used up.
+
+    Line and plan say all that get_data_usage says, and the price besides.
+    """
     if desk.written("refueling"):
         return
     line = desk.line()
-    usage = desk.usage(line)
-    used, limit = _number(usage, "data_used_gb"), _number(usage, "data_limit_gb")
-    before = _number(usage, "data_refueling_gb")
+    plan = desk.plan(line)
+    used, before = _number(line, "data_used_gb"), _number(line, "data_refueling_gb")
+    limit, price = _number(plan, "data_limit_gb"), _number(plan, "data_refueling_price_per_gb")
     if used < limit + before:
         return
-    price = _number(desk.plan(line), "data_refueling_price_per_gb")
     answer = desk.hear(
         "refuel amount",
         f"Your line has used {used} GB of {limit + before} GB. How much data do you want to refuel, at"
@@ -166,10 +168,10 @@ def _again(desk: Desk, line: Json) -> Fetch:
 
 
 def _number(record: Json, key: str) -> float:
-    value = routes.number(record.get(key))
-    if value is None:
+    value = record.get(key)
+    if not isinstance(value, int | float):
         raise NoMatch(f"no {key}")
-    return value
+    return float(value)
 
 
 _NETWORK = "check_network_status()"
