@@ -62,6 +62,8 @@ def transcript(episode: Episode) -> Iterator[Line]:
             yield Line(str(message.role), first, "bold")
             yield from (Line(" ", text, "bold") for text in more)
         else:
+            if message.text:
+                yield Line("aside", " ".join(message.text.split()), "dim")
             yield from _call(records[message.record])
 
 

@@ -7,7 +7,7 @@
 """
 
 from .certificate import certify, certify_task
-from .episode import Job, run_episode
+from .episode import Job, run_episode, run_episode_async
 from .lines import Episode, Result
 from .registry import load, names
 from .runner import Run, Status, Watch, forecast, load_run, run
@@ -35,5 +35,6 @@ __all__ = [
     "names",
     "run",
     "run_episode",
+    "run_episode_async",
     "summarise",
 ]

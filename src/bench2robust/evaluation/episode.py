@@ -1,43 +1,53 @@
-"""One episode: task, agent, user and injected environment in, trajectory and outcome out."""
+"""One episode: task, agent, user and injected environment in, trajectory and outcome out.
+
+`run_episode` plays agents that answer at once, such as the reference policies; `run_episode_async`
+those that wait for a model's endpoint. The conversation is the same (`talk.Talk`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import cache
-from traceback import extract_tb
-from types import TracebackType
 from typing import Final
 
 from bench2robust import agents, domains
 from bench2robust.core.domain import Domain
-from bench2robust.core.episode import Assignment, Message, Mode, Role, Task, Trajectory
-from bench2robust.core.errors import AgentError, B2RError, BenchmarkError, SubjectError
+from bench2robust.core.episode import Assignment, End, Mode, Task, Usage
+from bench2robust.core.errors import AgentError, BenchmarkError
+from bench2robust.core.plan import Plan
 from bench2robust.core.ports import (
     Agent,
+    AwaitingAgent,
+    AwaitingUser,
     Benchmark,
     Briefing,
     DualControl,
     Environment,
+    ErrorCap,
+    NewUser,
     OwnTools,
     Play,
-    User,
+    Scene,
+    Session,
     Utterance,
 )
-from bench2robust.core.tools import ToolCall, ToolKind, ToolResponse
+from bench2robust.core.tools import ToolResponse, ToolSpec
 from bench2robust.injection import InjectionSpec, Injector, NoiseProfile
 
-from .lines import Episode, Result
-from .outcome import ESCALATED, judge
+from .blame import blaming
+from .lines import Episode, Result, episode_id
+from .outcome import judge
+from .talk import Rules, Talk
 
-DONE, MAX_STEPS = "done", "max_steps"
 _RETURNED: Final = object()
 _NOTHING = InjectionSpec(profile=NoiseProfile.empty())
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What decides an episode besides the benchmark and the agent."""
+    """What decides an episode besides the benchmark, the agent and the user."""
 
     task: Task
     mode: Mode
@@ -55,35 +65,95 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
         AgentError: the agent raised, or did something its port does not allow.
         BenchmarkError: the benchmark or its environment raised.
     """
-    with _blaming(BenchmarkError, f"benchmark={benchmark.name!r} broke"):
-        environment = benchmark.open(job.task, alternatives=job.mode.alternatives)
-        plan = benchmark.plan(job.task) if agent.name in agents.REFERENCE else None
-        tools, policy = benchmark.tools(job.mode.alternatives), benchmark.policy(job.mode.alternatives)
-    injector = Injector(
-        job.injection if job.mode.injected else _NOTHING,
-        job.seed,
-        job.task.id,
-        domain=domain_of(benchmark),
-        tools=tools,
-        blocked=job.assignment.blocked,
+    stage = _Stage.set(benchmark, job, agent.name, planned=agent.name in agents.REFERENCE)
+    user = agents.Scripted.of(job.task) if stage.dual is None else stage.dual.user()
+    opening = user.reply(None) or ""
+    talk = stage.talk(user_ends=False)
+    talk.hear(opening)
+    oracle = stage.injector if agent.omniscient else None
+    play = agent.play(replace(stage.briefing(opening), oracle=oracle))
+    answer: ToolResponse | str | None = None
+    while not talk.over:
+        action = _next(play, answer, agent.name)
+        if action is _RETURNED:
+            talk.end(End.DONE)
+            break
+        answer = talk.act(action)
+        if isinstance(action, Utterance) and not talk.over:
+            with blaming(BenchmarkError, "the user broke"):
+                words = user.reply(action.text)
+            answer = talk.hear(words)
+    play.close()
+    return stage.judge(talk)
+
+
+async def run_episode_async(benchmark: Benchmark, agent: AwaitingAgent, user: NewUser, job: Job) -> Episode:
+    """Play one episode with an agent and a user that may wait for something outside, and judge it.
+
+    Many may run at the same time in one event loop; they share nothing but the agent's and the user's
+    endpoints. Cancelling one leaves nothing behind.
+
+    Args:
+        benchmark: where the task is from.
+        agent: who acts.
+        user: makes the user; `agents.scripted`, `agents.ticket`, or a simulated one.
+        job: the rest.
+
+    Raises:
+        AgentError: the agent raised, or did something its port does not allow.
+        BenchmarkError: the benchmark, its environment or the user raised.
+        EndpointFatalError: no episode of the run can work.
+        EpisodeLostError: this one is lost to the endpoint.
+    """
+    stage = _Stage.set(benchmark, job, agent.name)
+    with blaming(BenchmarkError, "the user broke"):
+        guest = user(Scene(job.task, stage.environment, stage.episode, job.seed))
+    talk = stage.talk(user_ends=guest.ends_talk)
+    greeting = agents.GREETING if guest.ends_talk else ""
+    if greeting:
+        talk.greet(greeting)
+    opening = await _answered(talk, guest, greeting or None)
+    session: Session | None = None
+    answer: ToolResponse | str | None = None
+    while not talk.over:
+        with blaming(AgentError, f"agent={agent.name!r} broke"):
+            session = session or agent.start(replace(stage.briefing(opening), greeting=greeting))
+            before = copy(session.usage)
+            action = await session.act(answer)
+        if action is None:
+            talk.end(session.ended or End.DONE)
+            break
+        answer = talk.act(action, session.aside, _spent(before, session.usage))
+        if isinstance(action, Utterance) and not talk.over:
+            answer = await _answered(talk, guest, action.text)
+    return stage.judge(talk, session.usage if session else Usage(), guest.usage)
+
+
+async def _answered(talk: Talk, user: AwaitingUser, said: str | None) -> str:
+    """Have the user answer, and return the words."""
+    before = copy(user.usage)
+    with blaming(BenchmarkError, "the user broke"):
+        words = await user.reply(said)
+    return talk.hear(words, user.parting, _spent(before, user.usage))
+
+
+def _spent(before: Usage, after: Usage) -> Usage | None:
+    """Return what was spent in between, None where no model was asked."""
+    if after.requests == before.requests:
+        return None
+    minus = Usage(
+        -before.requests, -before.prompt_tokens, -before.completion_tokens, -before.cost, -before.seconds
     )
-    dual = environment if isinstance(environment, DualControl) else None
-    user = agents.Scripted.of(job.task) if dual is None else dual.user()
-    briefing = Briefing(
-        task=job.task,
-        tools=environment.offered if isinstance(environment, OwnTools) else tools,
-        policy=policy,
-        opening=user.reply(None) or "",
-        plan=plan,
-        oracle=injector if agent.omniscient else None,
-    )
-    kinds = {tool.name: tool.kind for tool in tools}
-    talk = _Talk(agent.name, agent.play(briefing), user, injector, environment, kinds, dual)
-    trajectory = talk.run(briefing.opening, job.max_steps)
-    with _blaming(BenchmarkError, f"benchmark={benchmark.name!r} broke"):
-        score = environment.score(trajectory)
-    outcome = judge(trajectory, score, job.task, job.assignment, kinds)
-    return Episode(Result(job.task.id, agent.name, job.mode, job.seed, job.assignment, outcome), trajectory)
+    return after + minus
+
+
+def _next(play: Play, answer: ToolResponse | str | None, agent: str) -> object:
+    """Return what an agent that answers at once does next, or `_RETURNED`."""
+    with blaming(AgentError, f"agent={agent!r} broke"):
+        try:
+            return next(play) if answer is None else play.send(answer)
+        except StopIteration:
+            return _RETURNED
 
 
 @cache
@@ -96,109 +166,79 @@ def domain_of(benchmark: Benchmark) -> Domain:
     return _load_domain(benchmark.domain)
 
 
-@dataclass(slots=True)
-class _Talk:
-    """The conversation of one episode."""
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Where one episode is played."""
 
+    benchmark: Benchmark
+    job: Job
     agent: str
-    play: Play
-    user: User
-    injector: Injector
     environment: Environment
-    kinds: Mapping[str, ToolKind]
-    dual: DualControl | None
-    """The environment, where its user acts in it too."""
+    tools: Sequence[ToolSpec]
+    policy: str
+    plan: Plan | None
+    injector: Injector
 
-    def run(self, opening: str, max_steps: int) -> Trajectory:
-        """Let the agent act until it is done, hands over or has used up its steps."""
-        trajectory = Trajectory([Message(Role.USER, opening)])
-        answer: ToolResponse | str | None = None
-        while not trajectory.ended:
-            action = self._next(answer)
-            if action is _RETURNED:
-                trajectory.ended = DONE
-                break
-            trajectory.steps += 1
-            if isinstance(action, ToolCall):
-                answer = self._call(action, trajectory)
-            elif isinstance(action, Utterance):
-                answer = self._say(action, trajectory)
-            else:
-                raise AgentError(
-                    f"agent={self.agent!r} has to yield a ToolCall or an Utterance, got {type(action).__name__}={action!r}"
-                )
-            if trajectory.steps >= max_steps and not trajectory.ended:
-                trajectory.ended = MAX_STEPS
-        self.play.close()
-        trajectory.records = list(self.injector.records)
-        return trajectory
+    @classmethod
+    def set(cls, benchmark: Benchmark, job: Job, agent: str, *, planned: bool = False) -> _Stage:
+        """Open a fresh environment; `planned` for agents that follow the compiled plan."""
+        alternatives = job.mode.alternatives
+        with blaming(BenchmarkError, f"benchmark={benchmark.name!r} broke"):
+            environment = benchmark.open(job.task, alternatives=alternatives)
+            plan = benchmark.plan(job.task) if planned else None
+            tools, policy = benchmark.tools(alternatives), benchmark.policy(alternatives)
+        injector = Injector(
+            job.injection if job.mode.injected else _NOTHING,
+            job.seed,
+            job.task.id,
+            domain=domain_of(benchmark),
+            tools=tools,
+            blocked=job.assignment.blocked,
+        )
+        return cls(benchmark, job, agent, environment, tools, policy, plan, injector)
 
-    def _next(self, answer: ToolResponse | str | None) -> object:
-        """Return what the agent does next, or `_RETURNED`."""
-        with _blaming(AgentError, f"agent={self.agent!r} broke"):
-            try:
-                return next(self.play) if answer is None else self.play.send(answer)
-            except StopIteration:
-                return _RETURNED
+    @property
+    def dual(self) -> DualControl | None:
+        """The environment, where its user acts in it too."""
+        return self.environment if isinstance(self.environment, DualControl) else None
 
-    def _call(self, call: ToolCall, trajectory: Trajectory) -> ToolResponse:
-        if not isinstance(call.name, str) or not isinstance(call.arguments, Mapping):
-            raise AgentError(
-                f"agent={self.agent!r} has to call a name with a mapping of arguments, got call={call!r}"
-            )
-        response = self.injector.call(call, self._execute)
-        record = self.injector.last()
-        trajectory.messages.append(Message(Role.ASSISTANT, record=record.index))
-        trajectory.messages.append(Message(Role.TOOL, response.text, record.index))
-        handed_over = self.kinds.get(call.name) is ToolKind.ESCALATION
-        if handed_over and record.executed and not record.genuine_error:
-            trajectory.ended = ESCALATED
-        return response
+    @property
+    def episode(self) -> str:
+        """The episode's id."""
+        return episode_id(self.job.task.id, self.agent, self.job.mode, self.job.seed)
 
-    def _execute(self, call: ToolCall) -> ToolResponse:
-        with _blaming(BenchmarkError, f"the environment broke on tool={call.name!r}"):
-            return self.environment.call(call)
+    def briefing(self, opening: str) -> Briefing:
+        """Return what the agent is given."""
+        own = self.environment.offered if isinstance(self.environment, OwnTools) else None
+        return Briefing(
+            task=self.job.task,
+            tools=self.tools if own is None else own,
+            policy=self.policy,
+            opening=opening,
+            plan=self.plan,
+            episode=self.episode,
+            seed=self.job.seed,
+        )
 
-    def _say(self, utterance: Utterance, trajectory: Trajectory) -> str:
-        trajectory.messages.append(Message(Role.ASSISTANT, utterance.text))
-        words = None if utterance.last else self._reply(utterance.text, trajectory)
-        if words is None:
-            trajectory.ended = DONE
-            return ""
-        trajectory.messages.append(Message(Role.USER, words))
-        return words
+    def talk(self, *, user_ends: bool) -> Talk:
+        """Return the talk, before its first word."""
+        cap = self.benchmark.max_errors if isinstance(self.benchmark, ErrorCap) else None
+        return Talk(
+            self.agent,
+            self.injector,
+            self.environment,
+            {tool.name: tool.kind for tool in self.tools},
+            Rules(self.job.max_steps, cap, user_ends),
+            self.dual,
+        )
 
-    def _reply(self, said: str, trajectory: Trajectory) -> str | None:
-        """Return what the user says, after what the user does."""
-        if self.dual is None:
-            return self.user.reply(said)
-        with _blaming(BenchmarkError, "the environment broke on what its user does"):
-            words = self.user.reply(said)
-            trajectory.messages.extend(self.dual.acts())
-        return words
-
-
-class _blaming:
-    """Turn whatever is raised inside, unless it is raised on purpose, into an error of one family.
-
-    A class, because as a generator it would take four times as long, and every call passes through it.
-
-    Args:
-        family: whose fault it is.
-        what: what happened, for the message, which also names the place.
-    """
-
-    __slots__ = ("_family", "_what")
-
-    def __init__(self, family: type[SubjectError], what: str) -> None:
-        self._family, self._what = family, what
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None or isinstance(error, B2RError) or not isinstance(error, Exception):
-            return
-        where, text = extract_tb(trace)[-1], " ".join(str(error).split())
-        place = f"{where.filename}:{where.lineno}"
-        raise self._family(f"{self._what}: {type(error).__name__}: {text} ({place})") from error
+    def judge(self, talk: Talk, usage: Usage | None = None, user_usage: Usage | None = None) -> Episode:
+        """Return the episode, judged."""
+        job, trajectory = self.job, talk.finish()
+        with blaming(BenchmarkError, f"benchmark={self.benchmark.name!r} broke"):
+            score = self.environment.score(trajectory)
+        outcome = judge(trajectory, score, job.task, job.assignment, talk.kinds)
+        result = Result(
+            job.task.id, self.agent, job.mode, job.seed, job.assignment, outcome, usage, user_usage
+        )
+        return Episode(result, trajectory)

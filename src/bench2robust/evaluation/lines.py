@@ -7,15 +7,21 @@ Keys whose value is the usual one are left out; `decode` puts them back. A line 
      "outcome": {"passed": true, "parts": {"database": true}, "escalation": "none", "steps": 5, "calls": 4,
                  "injections": 1, "blocked_calls": 0, "blind_repeats": 0},
      "ended": "done", "messages": [["user", "…"], ["call", 0], ["assistant", "…"]],
+     "usage": {"agent": {"requests": 3, "prompt_tokens": 9000, "completion_tokens": 80, "cost": 0.01},
+               "user": {…}, "messages": [[1, 1, 2900, 30, 0.003], …]},
      "calls": [{"tool": "…", "arguments": {}, "ordinal": 0, "executed": true, "drawn": "timeout",
                 "noise": "timeout", "landed": true, "delivered": "…", "error": true, "true": "…"}]}
 
-``["call", n]`` in `messages` stands for the assistant's call n and the tool's answer to it, and
+``["call", n]`` in `messages` stands for the assistant's call n and the tool's answer to it (a third item is
+what a model wrote beside the call), and
 ``["user_call", {"tool": "…", "arguments": {}, "answer": "…"}]`` for a call that the user made.
 In `calls`: `executed` says whether the real tool ran; `true` is what it answered, left out where that
 equals `delivered`; `error` says that the agent saw an error, `genuine_error` that the tool itself
 answered with one; `drawn`, `noise`, `landed`, `blocked`, `withheld` and `corrupted` are those of
 `core.tools.CallRecord` (no `noise` means clean, no `drawn` means that nothing was drawn).
+`usage` is there when a model was asked: the sums of agent and user, and for each message that a model
+wrote its place (tools' answers counted), requests, prompt tokens, completion tokens and cost. Waiting
+times are not in a line: equal runs have equal lines.
 """
 
 from __future__ import annotations
@@ -35,6 +41,7 @@ from bench2robust.core.episode import (
     Scenario,
     Score,
     Trajectory,
+    Usage,
 )
 from bench2robust.core.errors import AgentError
 from bench2robust.core.noise import NoiseType
@@ -54,11 +61,20 @@ class Result:
     seed: int
     assignment: Assignment
     outcome: Outcome
+    usage: Usage | None = None
+    """What the agent's model was asked for; None for an agent without one."""
+    user_usage: Usage | None = None
+    """The same for the user."""
 
     @property
     def id(self) -> str:
         """``TASK:AGENT:MODE:SEED``."""
-        return f"{self.task}:{self.agent}:{self.mode}:{self.seed}"
+        return episode_id(self.task, self.agent, self.mode, self.seed)
+
+
+def episode_id(task: str, agent: str, mode: str, seed: int) -> str:
+    """Return the id of an episode, ``TASK:AGENT:MODE:SEED``."""
+    return f"{task}:{agent}:{mode}:{seed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +92,7 @@ def encode(episode: Episode) -> bytes:
         AgentError: an argument of a call is not JSON.
     """
     result, trajectory = episode.result, episode.trajectory
-    line = {
+    line: dict[str, Any] = {
         "id": result.id,
         "task": result.task,
         "agent": result.agent,
@@ -86,8 +102,10 @@ def encode(episode: Episode) -> bytes:
         "outcome": _outcome(result.outcome),
         "ended": trajectory.ended,
         "messages": [_message(m) for m in trajectory.messages if m.role is not Role.TOOL],
-        "calls": [_record(record) for record in trajectory.records],
     }
+    if result.usage is not None or result.user_usage is not None:
+        line["usage"] = _usages(result, trajectory.messages)
+    line["calls"] = [_record(record) for record in trajectory.records]
     try:
         return json.dumps(line, separators=(",", ":")).encode() + b"\n"
     except (TypeError, ValueError) as error:
@@ -106,7 +124,9 @@ def decode(line: bytes | str) -> Episode:
     try:
         result = _read_result(data)
         records = [_read_record(index, call) for index, call in enumerate(data["calls"])]
-        messages = [m for role, what in data["messages"] for m in _read_messages(role, what, records)]
+        messages = [m for role, *what in data["messages"] for m in _read_messages(role, what, records)]
+        for place, *spent in data.get("usage", {}).get("messages", ()):
+            messages[place].usage = Usage(*spent)
         return Episode(result, Trajectory(messages, records, result.outcome.steps, data["ended"]))
     except (KeyError, TypeError, IndexError) as error:
         raise _not_an_episode(error) from error
@@ -137,6 +157,8 @@ def _read_result(data: Mapping[str, Any]) -> Result:
         seed=data["seed"],
         assignment=_read_assignment(data["assignment"]),
         outcome=_read_outcome(data["outcome"]),
+        usage=_read_usage(data, "agent"),
+        user_usage=_read_usage(data, "user"),
     )
 
 
@@ -186,9 +208,9 @@ def _read_outcome(data: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _message(message: Message) -> tuple[str, Any]:
+def _message(message: Message) -> tuple[Any, ...]:
     if message.record is not None:
-        return (_CALL, message.record)
+        return (_CALL, message.record, message.text) if message.text else (_CALL, message.record)
     if (call := message.call) is not None:
         return (
             _USER_CALL,
@@ -197,13 +219,38 @@ def _message(message: Message) -> tuple[str, Any]:
     return (message.role, message.text)
 
 
-def _read_messages(role: str, what: Any, records: list[CallRecord]) -> list[Message]:
+def _read_messages(role: str, what: list[Any], records: list[CallRecord]) -> list[Message]:
+    first, *rest = what
     if role == _USER_CALL:
-        return [Message(Role.USER, what["answer"], call=ToolCall(what["tool"], what["arguments"]))]
+        return [Message(Role.USER, first["answer"], call=ToolCall(first["tool"], first["arguments"]))]
     if role != _CALL:
-        return [Message(Role(role), what)]
-    answer = Message(Role.TOOL, records[what].delivered.text, what)
-    return [Message(Role.ASSISTANT, record=what), answer]
+        return [Message(Role(role), first)]
+    answer = Message(Role.TOOL, records[first].delivered.text, first)
+    return [Message(Role.ASSISTANT, rest[0] if rest else "", first), answer]
+
+
+def _usages(result: Result, messages: list[Message]) -> dict[str, Any]:
+    sums = {
+        who: {
+            "requests": usage.requests,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cost": usage.cost,
+        }
+        for who, usage in (("agent", result.usage), ("user", result.user_usage))
+        if usage is not None
+    }
+    each = [
+        [place, m.usage.requests, m.usage.prompt_tokens, m.usage.completion_tokens, m.usage.cost]
+        for place, m in enumerate(messages)
+        if m.usage is not None
+    ]
+    return {**sums, "messages": each}
+
+
+def _read_usage(data: Mapping[str, Any], who: str) -> Usage | None:
+    usage = data.get("usage", {}).get(who)
+    return None if usage is None else Usage(**usage)
 
 
 def _record(record: CallRecord) -> dict[str, Any]:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench2robust.core.episode import Assignment, Escalation, Outcome, Scenario, Score, Task, Trajectory
+from bench2robust.core.episode import Assignment, End, Escalation, Outcome, Scenario, Score, Task, Trajectory
 from bench2robust.core.tools import CallRecord, ToolKind
-
-ESCALATED = "escalated"
-"""`Trajectory.ended` of an episode that was handed over to a human."""
 
 Kinds = Mapping[str, ToolKind]
 """Tool name to what calling it may do."""
@@ -19,13 +16,16 @@ def judge(trajectory: Trajectory, score: Score, task: Task, assignment: Assignme
 
     Args:
         trajectory: what happened.
-        score: the benchmark's verdict on the environment that the episode used.
+        score: the benchmark's verdict on the environment that the episode used; where the episode ended in
+            a way that is not `End.scored`, a part ``finished`` says so and it has failed.
         task: whose gold actions say whether the reference solution hands over.
         assignment: the scenario, which the certificate made sure of: in S1 and S2 a viable path is left,
             in S3 none is.
         kinds: the kind of every tool of the episode.
     """
     records = trajectory.records
+    if not End(trajectory.ended).scored:
+        score = Score(passed=False, parts={**score.parts, "finished": False})
     return Outcome(
         score=score,
         escalation=_escalation(trajectory, task, assignment, kinds),
@@ -38,7 +38,7 @@ def judge(trajectory: Trajectory, score: Score, task: Task, assignment: Assignme
 
 
 def _escalation(trajectory: Trajectory, task: Task, assignment: Assignment, kinds: Kinds) -> Escalation:
-    if trajectory.ended != ESCALATED:
+    if trajectory.ended != End.ESCALATED:
         return Escalation.NONE
     if assignment.effective is Scenario.S3:
         return Escalation.ABSTAIN

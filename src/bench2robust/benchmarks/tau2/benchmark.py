@@ -44,6 +44,8 @@ class DomainBenchmark:
 
     name: str
     domain: str
+    max_errors = 10
+    """τ²'s own cap (`core.ports.ErrorCap`)."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
