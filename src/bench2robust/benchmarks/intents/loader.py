@@ -139,7 +139,7 @@ def _check(task: Task, tools: Collection[str], known: Mapping[str, frozenset[str
             raise _Wrong(f"expected a table of arguments for tool={name!r}, got {_shown(arguments)}")
         for key, value in arguments.items():
             for one in value if isinstance(value, list) else [value]:
-                if key in known and one not in known[key]:
+                if key in known and not (isinstance(one, str) and one in known[key]):
                     raise _Wrong(f"{name}: expected an id that is in the database, got {key}={one!r}")
 
 

@@ -89,6 +89,8 @@ class RetailKit:
         """Draw an errand of a user; None where the draw is not possible or cannot be said uniquely."""
         person = self.person(user_id, draws)
         picks = self._picks(draws, user_id, draws.weighted(_COUNTS) + 1)
+        if all(tool == PROFILE for tool, _ in picks):
+            return None  # nothing of it needs an order, so nothing could ever need another way to one
         wishes = []
         moves = any(tool == PROFILE for tool, _ in picks)
         for tool, order in picks:

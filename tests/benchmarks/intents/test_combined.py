@@ -1,0 +1,139 @@
+"""The split of combined-retail, and the guard of what is held out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench2robust.benchmarks.intents import combined
+from bench2robust.core.episode import Task
+from bench2robust.core.errors import BenchmarkError, UsageError
+from bench2robust.evaluation import splits
+from bench2robust.evaluation.splits import refuse_held_out, split_of, training_tasks
+
+
+def task(intent, n, **extras):
+    return Task(f"{intent}-{n}", "", data={"source": "3i", "intent": intent, "bench2robust": extras})
+
+
+TASKS = (
+    *(Task(str(n), "", data={"source": "tau2", "intent": "general"}) for n in range(114)),
+    *(task("general", n) for n in range(473)),
+    *(task("ambiguous", n, of=f"general-{n}") for n in range(473)),
+    *(task("changing", n) for n in range(279)),
+)
+"""The ids, sources and intents of combined-retail, without its words."""
+
+
+def test_the_shipped_split_is_the_one_that_is_drawn():
+    shipped = combined.shipped()
+    drawn = combined.draw_split(TASKS)
+    assert {part: shipped[part] for part in drawn} == drawn
+    assert shipped["hash"] == combined.digest(drawn) == "36623a21fb87078b85da390f76baf306"
+    assert (len(drawn["train"]), len(drawn["held_out"])) == (937, 402)
+
+
+def test_it_is_stratified_by_source_and_intent():
+    train = set(combined.shipped()["train"])
+    counts = Counter((t.data["source"], t.data["intent"]) for t in TASKS if t.id in train)
+    assert counts == {
+        ("tau2", "general"): 80, ("3i", "general"): 331, ("3i", "ambiguous"): 331, ("3i", "changing"): 195,
+    }  # fmt: skip
+
+
+def test_a_task_and_its_rewrite_stand_on_the_same_side():
+    train = set(combined.shipped()["train"])
+    assert all((f"general-{n}" in train) == (f"ambiguous-{n}" in train) for n in range(473))
+
+
+@given(general=st.integers(1, 30), changing=st.integers(1, 30), seed=st.integers(0, 1000), data=st.data())
+def test_any_split_is_exact_stratified_and_keeps_rewrites_together(general, changing, seed, data):
+    tasks = [task("general", n) for n in range(general)]
+    tasks += [task("ambiguous", n, of=f"general-{n}") for n in range(general)]
+    tasks += [task("changing", n) for n in range(changing)]
+    # An odd number of places leaves one over between the two parts of a pair of equal strata.
+    train = data.draw(st.integers(0, len(tasks)))
+    split = combined.draw_split(tasks, train, seed)
+    assert len(split["train"]) == train
+    assert sorted(split["train"] + split["held_out"]) == sorted(t.id for t in tasks)
+    chosen = set(split["train"])
+    for intent, size in (("general", general), ("ambiguous", general), ("changing", changing)):
+        got = sum(f"{intent}-{n}" in chosen for n in range(size))
+        assert abs(got - train * size / len(tasks)) < 1
+    apart = sum((f"general-{n}" in chosen) != (f"ambiguous-{n}" in chosen) for n in range(general))
+    assert apart <= 1
+
+
+class Shop:
+    """A benchmark of the ids, with the shipped split."""
+
+    def __init__(self, tasks=TASKS, split=None):
+        self._tasks, self._split = tasks, split or combined.shipped()
+
+    def tasks(self):
+        return self._tasks
+
+    def split(self):
+        return self._split
+
+
+@pytest.fixture
+def shop(monkeypatch):
+    shop = Shop()
+    monkeypatch.setattr(splits.registry, "load", lambda name: shop)
+    return shop
+
+
+def test_what_learns_gets_training_tasks_only(shop):
+    held_out = set(combined.shipped()["held_out"])
+    given = training_tasks("combined-retail")
+    assert len(given) == 937
+    assert held_out.isdisjoint(t.id for t in given)
+
+
+def test_a_held_out_task_is_refused(shop):
+    train, held_out = split_of("combined-retail").train, split_of("combined-retail").held_out
+    refuse_held_out("combined-retail", train)
+    with pytest.raises(
+        UsageError, match=rf"^expected training tasks .* got 1 .* such as task='{held_out[5]}'"
+    ):
+        refuse_held_out("combined-retail", [*train[:3], held_out[5]])
+    for name in held_out:
+        with pytest.raises(UsageError, match="held out"):
+            refuse_held_out("combined-retail", [name])
+
+
+def test_lists_that_were_tampered_with_are_noticed(shop):
+    moved = combined.shipped()
+    moved["train"].append(moved["held_out"].pop())
+    shop._split = moved
+    with pytest.raises(BenchmarkError, match="expected the published split of benchmark='combined-retail'"):
+        split_of("combined-retail")
+
+
+def test_a_split_of_other_tasks_is_noticed(shop):
+    shop._tasks = TASKS[:-1]
+    with pytest.raises(BenchmarkError, match="got other ids"):
+        split_of("combined-retail")
+
+
+def test_a_benchmark_without_a_split_holds_nothing_out(monkeypatch):
+    class Plain:
+        def tasks(self):
+            return TASKS[:3]
+
+    monkeypatch.setattr(splits.registry, "load", lambda name: Plain())
+    assert split_of("plain").held_out == ()
+    assert training_tasks("plain") == TASKS[:3]
+    refuse_held_out("plain", ["0"])
+
+
+def test_a_smaller_benchmark_holds_out_the_same_tasks():
+    ours = TASKS[114:]
+    part = combined.shipped_for(ours)
+    whole = combined.shipped()
+    assert part["held_out"] == [name for name in whole["held_out"] if "-" in name]
+    assert combined.shipped_for(TASKS) == whole

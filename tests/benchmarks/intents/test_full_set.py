@@ -1,0 +1,111 @@
+"""The whole sets that the benchmarks ship by seed: numbers, bytes, time, and what plays on them. Slow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from time import process_time
+
+import pytest
+
+from .conftest import play
+from .test_generator import check_set, dump, words
+
+pytestmark = [pytest.mark.tau2, pytest.mark.slow]
+
+COUNTS = {"general": 473, "ambiguous": 473, "changing": 279}
+
+
+@pytest.fixture(scope="module")
+def records():
+    from bench2robust.benchmarks.intents.domains import RETAIL, generated
+
+    start = process_time()
+    made = generated(RETAIL, RETAIL.counts, 0)
+    made[0]["seconds"] = process_time() - start
+    return made
+
+
+def test_1225_retail_tasks_in_under_a_minute_on_one_core(records):
+    assert records[0].pop("seconds") < 60
+    check_set(records, COUNTS)
+
+
+def test_the_words_differ_in_more_than_names(records):
+    """With every name, number and option masked, hardly any two general tasks have the same words."""
+    import re
+
+    mask = re.compile(r"#?\w*\d[\w.-]*|(?<=\s)[A-Z][\w-]+")
+    shapes = Counter(mask.sub("_", words(r)["reason_for_call"]) for r in records[:473])
+    assert len(shapes) > 400
+    assert max(shapes.values()) <= 10
+
+
+def test_the_same_bytes_again_whatever_the_hash_seed(records, tmp_path):
+    """Three times the same file: in this process, and in two others."""
+    for hash_seed in ("1", "77"):
+        file = tmp_path / f"{hash_seed}.json"
+        command = [
+            "from bench2robust.cli.main import main",
+            f"main(['tasks','generate','--domain','retail','--out',{str(file)!r}])",
+        ]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        subprocess.run(
+            [sys.executable, "-c", ";".join(command)], env=environment, check=True, capture_output=True
+        )
+        assert file.read_bytes() == dump([{k: v for k, v in r.items() if k != "seconds"} for r in records])
+
+
+@pytest.fixture(scope="module")
+def combined(tmp_path_factory):
+    """combined-retail, its generated part made in a cache of its own."""
+    from bench2robust.evaluation import load
+
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    try:
+        benchmark = load("combined-retail")
+        benchmark.tasks()
+        yield benchmark
+    finally:
+        os.environ.pop("XDG_CACHE_HOME")
+        if before is not None:
+            os.environ["XDG_CACHE_HOME"] = before
+
+
+def test_combined_retail(combined):
+    from bench2robust.evaluation.splits import split_of
+
+    tasks = combined.tasks()
+    assert len(tasks) == 1339
+    assert Counter((t.data["source"], t.data["intent"]) for t in tasks) == {
+        ("tau2", "general"): 114, ("3i", "general"): 473, ("3i", "ambiguous"): 473, ("3i", "changing"): 279,
+    }  # fmt: skip
+    split = split_of("combined-retail")
+    assert (len(split.train), len(split.held_out)) == (937, 402)
+
+
+def test_strategic_passes_every_task_in_clean(combined):
+    failed = [t.id for t in combined.tasks() if not play(combined, t).result.outcome.score.passed]
+    assert failed == []
+
+
+def test_a_run_certifies_only_the_tasks_it_needs(combined):
+    from bench2robust.evaluation import RunSpec, Schedule
+    from bench2robust.evaluation.certificate import eligibility
+
+    before = eligibility.cache_info().currsize
+    Schedule(RunSpec("combined-retail", tasks=("general-3", "changing-5", "7"))).prepare()
+    assert eligibility.cache_info().currsize == before + 3
+
+
+def test_certificates_of_a_sample(combined):
+    """Every sampled task can need a switch, and be made impossible."""
+    from bench2robust.evaluation import certify_task
+
+    for task in combined.tasks()[114::40]:
+        found = certify_task(combined, task)
+        assert found.s2, (task.id, found.reasons)
+        assert found.s3, (task.id, found.reasons)

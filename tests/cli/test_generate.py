@@ -1,0 +1,84 @@
+"""``b2r tasks generate`` and ``b2r tasks split``."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+
+import pytest
+
+from bench2robust.cli.main import exit_code
+
+needs_tau2 = pytest.mark.skipif(importlib.util.find_spec("tau2") is None, reason="needs the tau2 wheel")
+
+
+@needs_tau2
+@pytest.mark.tau2
+def test_a_file_of_the_counts_asked_for(tmp_path, capsys):
+    file = tmp_path / "tasks.json"
+    command = [
+        "tasks",
+        "generate",
+        "--domain",
+        "retail",
+        "--general",
+        "3",
+        "--infeasible",
+        "2",
+        "--out",
+        str(file),
+    ]
+    assert exit_code(command) == 0
+    assert "5 3I-shaped retail tasks (3 general, 2 infeasible)" in capsys.readouterr().out
+    assert len(json.loads(file.read_text(encoding="utf-8"))) == 5
+    first = file.read_bytes()
+    assert exit_code([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tasks"] == {"general": 3, "infeasible": 2}
+    assert file.read_bytes() == first
+    assert exit_code([*command, "--seed", "1"]) == 0
+    assert file.read_bytes() != first
+    capsys.readouterr()
+    assert exit_code(["tasks", "list", "--benchmark", f"retail-3i:{file}"]) == 0
+    assert "infeasible-1" in capsys.readouterr().out
+
+
+@needs_tau2
+@pytest.mark.tau2
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--domain", "retial"), "unknown domain='retial'; did you mean 'retail'?"),
+        (("--domain", "retail", "--general", "2", "--ambiguous", "3"), "got ambiguous=3 with general=2"),
+        (("--domain", "retail", "--changing", "-1"), "got changing=-1"),
+        (
+            ("--domain", "retail", "--db", "nowhere.json"),
+            "expected a file that can be read, got file='nowhere.json'",
+        ),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_writes_nothing(tmp_path, capsys, options, problem):
+    file = tmp_path / "tasks.json"
+    assert exit_code(["tasks", "generate", *options, "--out", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert error.count("\n") == 1
+    assert not file.exists()
+
+
+@needs_tau2
+@pytest.mark.tau2
+def test_an_unwritable_place(tmp_path, capsys):
+    command = ["tasks", "generate", "--domain", "retail", "--general", "1", "--out"]
+    assert exit_code([*command, str(tmp_path / "no" / "tasks.json")]) == 2
+    assert "expected a file in a folder that exists" in capsys.readouterr().err
+    assert exit_code([*command, str(tmp_path)]) == 2
+    assert "expected a file that can be written" in capsys.readouterr().err
+
+
+def test_the_split_of_a_benchmark_without_one(capsys):
+    assert exit_code(["tasks", "split", "--benchmark", "toy-library"]) == 0
+    out = capsys.readouterr().out
+    assert "held_out: 0 tasks" in out
+    assert "(verified)" in out
+    assert exit_code(["tasks", "split", "--benchmark", "toy-library", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["held_out"] == []
