@@ -26,7 +26,8 @@ class Says:
         self.text, self.calls = text, calls
 
     def play(self, briefing):
-        yield from self.calls
+        for call in self.calls:
+            yield call  # noqa: UP028 (a tuple has no `send`)
         yield Utterance(self.text, last=True)
 
 
