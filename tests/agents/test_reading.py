@@ -130,6 +130,14 @@ def test_json_is_parsed_and_anything_else_is_text():
     assert parse("[" * 100_000) == "[" * 100_000
 
 
+def test_a_list_as_python_prints_it_is_read_and_a_damaged_one_is_not():
+    assert parse("[{'id': 1, 'open': True}, 'x']") == [{"id": 1, "open": True}, "x"]
+    assert read(ToolResponse("[{'id': 1}]")).value == [{"id": 1}]
+    assert parse("{'result': mpf('2.0')}") == "{'result': mpf('2.0')}"
+    assert parse("[__import__('os')]") == "[__import__('os')]"
+    assert read(ToolResponse("[{'id': 1")).noise is NoiseType.MALFORMED
+
+
 def test_a_damaged_answer_counts_as_malformed_even_when_it_is_not_marked_as_an_error():
     assert read(ToolResponse('{"id": "o1", "sta')).noise is NoiseType.MALFORMED
     assert read(ToolResponse('{"id": "o1", "status": "HTTP 500"}')).noise is None

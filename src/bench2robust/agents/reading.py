@@ -7,6 +7,7 @@ clients, not of this package's injector.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Generator
@@ -95,10 +96,16 @@ class Reading:
 
 
 def parse(text: str) -> Any:
-    """Return the JSON value that a text holds, or the text where it is not JSON."""
+    """Return the value that a text holds: JSON, or a list or dictionary as Python prints it; else the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
+        pass
+    if (text[:1], text[-1:]) not in (("[", "]"), ("{", "}")):
+        return text
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return text
 
 

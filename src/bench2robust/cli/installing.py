@@ -8,20 +8,65 @@ import shlex
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
-from typing import Final
+from pathlib import Path
+from typing import Final, Protocol, cast
 
 import typer
 
 from bench2robust import __version__
-from bench2robust.benchmarks.tau2 import provider
+from bench2robust.benchmarks.bfcl import provider as bfcl
+from bench2robust.benchmarks.tau2 import provider as tau2
 from bench2robust.core.errors import B2RError, NotInstalledError, SubjectError, UnknownNameError
 from bench2robust.evaluation import load, names
 
 from .printing import in_columns, print_json
 
 ALL: Final = "all"
-_WHEELS: Final = {"tau2": ("tau2-retail",)}
-"""What can be set up, and the benchmarks it brings."""
+
+
+class _Status(Protocol):
+    """What a provider says of its wheel."""
+
+    @property
+    def distribution(self) -> str | None: ...
+    @property
+    def version(self) -> str | None: ...
+    @property
+    def data(self) -> Path | None: ...
+    @property
+    def missing(self) -> tuple[str, ...]: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def pinned(self) -> bool: ...
+
+
+class _Provider(Protocol):
+    """A module that knows one wheel."""
+
+    WHEEL: str
+    HINT: str
+
+    def status(self) -> _Status:
+        """Say what is installed."""
+
+    def install_command(self, python: str) -> list[list[str]]:
+        """Return the commands that install the wheel."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wheel:
+    """What can be set up."""
+
+    provider: _Provider
+    check: str
+    """The benchmark that shows whether it works."""
+
+
+_WHEELS: Final = {
+    "tau2": _Wheel(cast(_Provider, tau2), "tau2-retail"),
+    "bfcl": _Wheel(cast(_Provider, bfcl), "bfcl-multi-turn"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +90,35 @@ def install(what: str) -> None:
     """
     if what not in (*_WHEELS, ALL):
         raise UnknownNameError("wheel", what, (*_WHEELS, ALL))
+    for name, wheel in _WHEELS.items():
+        if what in (name, ALL):
+            _install(wheel.provider)
+            _try(wheel.check)
+
+
+def _install(provider: _Provider) -> None:
     found = provider.status()
     if found.ready and found.pinned:
         typer.echo(f"{found.distribution} {found.version} is installed already")
-    else:
-        if importlib.util.find_spec("pip") is None:
-            raise NotInstalledError("expected pip in this environment, found none; run `python -m ensurepip`")
-        for command in provider.install_command(sys.executable):
-            _run(command)
-    for benchmark in (name for wheel in _WHEELS for name in _WHEELS[wheel] if what in (wheel, ALL)):
-        # A new interpreter: this one may have looked for the packages before they were there.
-        check = "import sys; from bench2robust.evaluation import load; b = load(sys.argv[1]); print(len(b.tasks()))"
-        done = subprocess.run(
-            [sys.executable, "-c", check, benchmark], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            why = (done.stderr.strip().splitlines() or ["no output"])[-1]
-            raise SubjectError(f"benchmark={benchmark!r} was installed but does not work: {why}")
-        typer.echo(f"{benchmark}: {done.stdout.strip()} tasks")
+        return
+    if importlib.util.find_spec("pip") is None:
+        raise NotInstalledError("expected pip in this environment, found none; run `python -m ensurepip`")
+    for command in provider.install_command(sys.executable):
+        _run(command)
+
+
+def _try(benchmark: str) -> None:
+    # A new interpreter: this one may have looked for the packages before they were there.
+    check = (
+        "import sys; from bench2robust.evaluation import load; b = load(sys.argv[1]); print(len(b.tasks()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check, benchmark], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["no output"])[-1]
+        raise SubjectError(f"benchmark={benchmark!r} was installed but does not work: {why}")
+    typer.echo(f"{benchmark}: {done.stdout.strip()} tasks")
 
 
 def _run(command: list[str]) -> None:
@@ -74,12 +130,9 @@ def _run(command: list[str]) -> None:
 
 def examine() -> list[Finding]:
     """Return what is installed and what is missing."""
-    found = provider.status()
-    tau2 = Finding(
-        "tau2", found.ready, f"{found.distribution or ''} {found.version or ''}".strip(), _tau2_note(found)
-    )
     own = Finding("bench2robust", True, __version__, f"Python {platform.python_version()}")
-    return [own, tau2, *(_benchmark(name) for name in names())]
+    wheels = (_finding(name, wheel.provider) for name, wheel in _WHEELS.items())
+    return [own, *wheels, *(_benchmark(name) for name in names())]
 
 
 def print_findings(findings: list[Finding], *, as_json: bool) -> None:
@@ -91,11 +144,17 @@ def print_findings(findings: list[Finding], *, as_json: bool) -> None:
     typer.echo(in_columns(["what", "", "version", ""], cells, left=4))
 
 
-def _tau2_note(found: provider.Status) -> str:
+def _finding(name: str, provider: _Provider) -> Finding:
+    found = provider.status()
+    version = f"{found.distribution or ''} {found.version or ''}".strip()
+    return Finding(name, found.ready, version, _note(provider, found))
+
+
+def _note(provider: _Provider, found: _Status) -> str:
     if found.distribution is None or found.missing:
         return provider.HINT
     if found.data is None:
-        return f"its retail data is missing; {provider.HINT}"
+        return f"its data is missing; {provider.HINT}"
     return "" if found.pinned else f"tested with {provider.WHEEL}; results of other versions may differ"
 
 

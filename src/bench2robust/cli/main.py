@@ -64,7 +64,7 @@ def _help_if_alone(context: typer.Context) -> None:
 
 @app.command()
 def setup(
-    what: Annotated[str, typer.Argument(help="tau2, or all.", metavar="[tau2|all]")] = "all",
+    what: Annotated[str, typer.Argument(help="tau2, bfcl, or all.", metavar="[tau2|bfcl|all]")] = "all",
 ) -> None:
     """Put the pinned benchmark wheels into this environment."""
     from .installing import install

@@ -1,0 +1,146 @@
+"""The verdict on an episode: the live state at the end of each turn, and what the agent was delivered.
+
+An assistant text ends a turn. For every turn in which the ground truth makes a call:
+
+``state``    every public attribute of every involved class equals the ground truth's at the end of that turn;
+``answers``  every *read* of the ground truth is answered: its text was delivered so far (as a sub-multiset, as
+             in BFCL), or another way that holds in this task delivered the same data;
+``turns``    the agent attempted a call in it, and in no turn more than BFCL's step limit allows.
+
+Writes are judged by the state alone, so one that landed although its answer was lost is not held against the
+agent, and one that was blocked is not counted for it. ``stock_on_executed`` is BFCL's own rule on the calls
+that were executed, all answers compared, for comparison with published numbers; it is reported and not needed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from bench2robust.core.episode import Role, Score, Trajectory
+from bench2robust.core.errors import BenchmarkError
+from bench2robust.core.tools import CallRecord
+
+from .equivalence import Reading
+from .functions import DRAWN, ESCALATION
+from .truth import Step, Truth, parsed
+from .world import State
+
+STOCK = "stock_on_executed"
+"""The part of a score that is reported only."""
+
+
+@dataclass(slots=True)
+class Played:
+    """One turn as it was played."""
+
+    records: list[CallRecord] = field(default_factory=list)
+    """The calls the agent attempted, handing over left out."""
+    state: State = field(default_factory=dict)
+    """The public state at its end."""
+
+
+def judge(truth: Truth, trajectory: Trajectory, states: Sequence[State]) -> Score:
+    """Return the verdict.
+
+    Args:
+        truth: the task's ground truth.
+        trajectory: what happened.
+        states: the public state after each executed call, in order.
+
+    Raises:
+        BenchmarkError: the trajectory is not that of the environment.
+    """
+    executed = sum(record.executed for record in trajectory.records)
+    if executed != len(states):
+        raise BenchmarkError(
+            f"expected the trajectory of this environment, with {len(states)} executed calls, got {executed}"
+        )
+    turns = _turns(trajectory, states, truth)
+    complete = len(turns) == len(truth.turns)
+    pairs = [(turn, played) for turn, played in zip(truth.turns, turns, strict=False) if turn.steps]
+    state = complete and all(_same(turn.state, played.state) for turn, played in pairs)
+    answers = complete and _answered(truth, turns)
+    attempted = complete and all(played.records for _, played in pairs)
+    within = all(len(p.records) <= t.most_steps for t, p in zip(truth.turns, turns, strict=False))
+    parts = {
+        "state": state,
+        "answers": answers,
+        "turns": attempted and within,
+        STOCK: complete and within and _stock(truth, turns),
+    }
+    return Score(state and answers and attempted and within, parts)
+
+
+def _turns(trajectory: Trajectory, states: Sequence[State], truth: Truth) -> list[Played]:
+    """Divide a trajectory by the user's turns; what comes after the last one belongs to none."""
+    turns: list[Played] = []
+    after = iter(states)
+    state = truth.start
+    for message in trajectory.messages:
+        if message.role is Role.USER and message.call is None:
+            if len(turns) == len(truth.turns):
+                break
+            turns.append(Played(state=state))
+        elif message.role is Role.ASSISTANT and message.record is not None and turns:
+            record = trajectory.records[message.record]
+            if record.executed:
+                turns[-1].state = state = next(after)
+            if record.call.name != ESCALATION.name:
+                turns[-1].records.append(record)
+    return turns
+
+
+def _same(truth: State, found: State) -> bool:
+    return truth is found or truth == found
+
+
+def _answered(truth: Truth, turns: Sequence[Played]) -> bool:
+    """Whether every read of the ground truth is answered by the end of its turn."""
+    seen: list[CallRecord] = []
+    texts: Counter[str] = Counter()
+    for turn, played in zip(truth.turns, turns, strict=True):
+        seen += played.records
+        texts.update(record.delivered.text for record in played.records)
+        asked = Counter(step.text for step in turn.steps if step.reads)
+        lacking = {text for text, times in asked.items() if texts[text] < times}
+        if not all(_credited(step, seen) for step in turn.steps if step.reads and step.text in lacking):
+            return False
+    return True
+
+
+def _credited(step: Step, seen: Sequence[CallRecord]) -> bool:
+    """Whether the data of a read was delivered in other words."""
+    if step.call.name in DRAWN:
+        same = (record for record in seen if record.call.signature() == step.call.signature())
+        return any(record.executed and record.delivered == record.true for record in same)
+    return any(_by(way, step, seen) for way in step.readings)
+
+
+def _by(way: Reading, step: Step, seen: Sequence[CallRecord]) -> bool:
+    heard = [
+        [
+            (r.call.arguments, parsed(r.delivered.text))
+            for r in seen
+            if r.call.name == tool and not r.delivered.error
+        ]
+        for tool in way.tools
+    ]
+    return any(way.answer(step.call.arguments, answers) == step.value for answers in product(*heard))
+
+
+def _stock(truth: Truth, turns: Sequence[Played]) -> bool:
+    """Return what BFCL's ``multi_turn_checker`` says of the executed calls."""
+    texts: Counter[str] = Counter()
+    for turn, played in zip(truth.turns, turns, strict=True):
+        answers = [record.true.text for record in played.records if record.true is not None]
+        texts.update(answers)
+        if not turn.steps:
+            continue
+        if not answers or not _same(turn.state, played.state):
+            return False
+        if not Counter(step.text for step in turn.steps) <= texts:
+            return False
+    return True
