@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .journeys import Find, Journey, Rank, Request, Spoken, arrival, duration, legs, price
-from .policy import flights
 from .trips import Trips
 from .world import NoMatch, World
 
@@ -91,10 +90,9 @@ class SameFlights:
 
     def of(self, cabin: str, party: int, world: World) -> list[Journey]:
         """Return the legs with what they cost now."""
-        trip = self.trips.one(world)
-        parts = legs(trip)
-        if not flights(trip) or (self.leg or 0) >= len(parts):
-            raise NoMatch("no flights in the reservation")
+        parts = legs(self.trips.one(world))
+        if (self.leg or 0) >= len(parts):
+            raise NoMatch("no such leg in the reservation")
         wanted = parts if self.leg is None else parts[self.leg : self.leg + 1]
         found = []
         for journey in wanted:

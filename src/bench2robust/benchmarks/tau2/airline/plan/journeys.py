@@ -23,6 +23,8 @@ ANY_CABIN = "cheapest"
 def legs(trip: Json) -> list[Journey]:
     """Split a reservation's flights into the way there and, for a round trip, the way back."""
     found, there = flights(trip), str(trip.get("destination"))
+    if not found:
+        raise NoMatch(f"no flights in reservation {trip.get('reservation_id')}")
     return split(found, there) if trip.get("flight_type") == "round_trip" else [found]
 
 
@@ -166,6 +168,8 @@ class Find:
 
     def _fits(self, journey: Journey, request: Request) -> bool:
         if seats(journey, request.cabin) < request.party:
+            return False
+        if any(not (flight.get("prices") or {}).get(request.cabin) for flight in journey):
             return False
         if not all(window.holds(journey) for window in self.windows):
             return False

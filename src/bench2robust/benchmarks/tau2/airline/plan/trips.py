@@ -192,12 +192,18 @@ class Trips:
     def of(self, world: World) -> list[Json]:
         """Return them; NoMatch where there are none."""
         trips = [world.trip(one) for one in self.said] if self.said else world.trips()
-        found = [trip for trip in trips if all(c.holds(trip, world) for c in self.conditions)]
+        found = [trip for trip in trips if self._meets(trip, world)]
         if not found:
             raise NoMatch("no such reservation")
         if self.newest is None:
             return found
         return [max(found, key=lambda t: str(t.get("created_at")))] if self.newest else found[-1:]
+
+    def _meets(self, trip: Json, world: World) -> bool:
+        try:
+            return all(condition.holds(trip, world) for condition in self.conditions)
+        except NoMatch:  # what is not there (an emptied list, a flight that has left) meets nothing
+            return False
 
     def one(self, world: World) -> Json:
         """Return the only one; NoMatch where there are more."""
