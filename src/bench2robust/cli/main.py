@@ -172,6 +172,35 @@ def show(
     print_episode(load_run(folder).episode(episode), as_json=as_json)
 
 
+@app.command("serve-policy")
+def serve_policy(  # noqa: PLR0913 (an option of the command is a parameter here)
+    benchmark: BenchmarkName,
+    policy: Annotated[str, typer.Option(help="Reference policies, separated by commas.")] = "strategic",
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    api_key: Annotated[str | None, typer.Option(help="What requests have to carry. [anything]")] = None,
+    no_tools: Annotated[
+        bool, typer.Option("--no-tools", help="Refuse tools, as a server without a tool parser.")
+    ] = False,
+    context: Annotated[int | None, typer.Option(help="Most tokens of a prompt. [any number]")] = None,
+    faults: Annotated[
+        str, typer.Option(help="Shares of requests that fail: 429=0.1,500=0.1,cut=0.05,hang=0.05,slow=0.1")
+    ] = "",
+    retry_after: Annotated[float, typer.Option(help="Seconds that a 429 asks to wait.")] = 1.0,
+    hang: Annotated[float, typer.Option(help="Seconds without an answer before a hang-up.")] = 600.0,
+    slow: Annotated[float, typer.Option(help="Seconds by which a slow answer is late.")] = 2.0,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same faults.")] = 0,
+) -> None:
+    """Serve reference policies as an OpenAI-compatible endpoint."""
+    from bench2robust.serving import EndpointSpec, FaultSpec
+
+    from .serving import serve
+
+    disturbed = FaultSpec(FaultSpec.rates_of(faults), retry_after, hang, slow, seed)
+    names = tuple(name.strip() for name in policy.split(",") if name.strip())
+    serve(benchmark, EndpointSpec(names, api_key, not no_tools, context, disturbed), host, port)
+
+
 @tasks.command("list")
 def list_tasks(benchmark: BenchmarkName, as_json: Json = False) -> None:
     """List the tasks of a benchmark."""
