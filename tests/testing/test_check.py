@@ -275,6 +275,24 @@ def test_a_plan_that_forgets_a_wish_has_no_certificates():
     assert failing(bench) == ["certificates"]
 
 
+def test_exceptions_are_listed_and_have_to_be_some():
+    bench = Bench()
+    plan = bench.plan
+    ids = [task.id for task in bench.tasks()]
+    bench.plan = lambda task: plan(task) if task.id != ids[0] else replace(plan(task), goals=())
+    assert failing(bench) == ["certificates"]
+    bench.exceptions = {ids[0]: "nobody knows how"}
+    report = check_benchmark(bench)
+    assert report.passed, str(report)
+    assert f"excepted: task='{ids[0]}': nobody knows how" in str(report).splitlines()
+    assert report.to_dict()["exceptions"] == bench.exceptions
+    bench.exceptions[ids[1]] = "too hard"
+    found = [f for check in check_benchmark(bench).checks for f in check.failures]
+    assert [(f.task, f.problem) for f in found] == [
+        (ids[1], "omniscient passes, though the task is listed among the exceptions")
+    ]
+
+
 def test_a_policy_that_fails_what_omniscient_passes_is_found():
     bench = Bench()
     plan, count = bench.plan, itertools.count()

@@ -7,6 +7,10 @@ True
 
 `print(report)` lists what was checked, and under each check that fails a line for each task. In a test of
 your own: ``assert report.passed, str(report)``.
+
+Two attributes that a benchmark may have, beside what the port asks for, are for this check: ``id_pattern``, a
+regular expression of what its ids look like, and ``exceptions``, task id to the reason why no plan can pass
+the task (it must then really fail).
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def check_benchmark(benchmark: str | Benchmark, tasks: Sequence[str] | None = No
     chosen = select(("all",) if tasks is None else tasks, tuple(known))
     under_check = Subject(subject, [known[name] for name in chosen])
     found = tuple(definition.run(under_check) for definition in _DEFINITIONS)
-    return Report(subject.name, len(chosen), found)
+    excepted = tuple(Failure(task, why) for task, why in under_check.exceptions.items())
+    return Report(subject.name, len(chosen), found, excepted)
 
 
 def sample(benchmark: Benchmark, n: int) -> list[str]:

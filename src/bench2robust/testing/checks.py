@@ -127,8 +127,13 @@ def clean(subject: Subject, task: Task) -> Iterator[str]:
 
 
 def certified(subject: Subject, task: Task) -> Iterator[str]:
-    """Check that S1 and S2 are passable."""
-    if not subject.passes(task, "omniscient", Mode.INJECT_ALT):
+    """Check that S1 and S2 are passable, and exceptions not."""
+    solved = subject.passes(task, "omniscient", Mode.INJECT_ALT)
+    if task.id in subject.exceptions:
+        if solved:
+            yield "omniscient passes, though the task is listed among the exceptions"
+        return
+    if not solved:
         yield f"omniscient fails in S1: {subject.certificate(task).reasons.get('s2', 'no reason given')}"
         return
     for cls in subject.domain.classes:

@@ -44,6 +44,8 @@ class Report:
     tasks: int
     """How many tasks were looked at."""
     checks: tuple[Check, ...]
+    exceptions: tuple[Failure, ...] = ()
+    """The tasks that the benchmark says its plans cannot pass, and why."""
 
     @property
     def passed(self) -> bool:
@@ -58,6 +60,7 @@ class Report:
             note = f" (skipped: {check.skipped})" if check.skipped else ""
             lines.append(f"{verdict:<4}  {check.name.ljust(width)}  {check.about}{note}")
             lines += [f"        {failure}" for failure in check.failures]
+        lines += [f"excepted: {exception}" for exception in self.exceptions]
         failed = sum(not check.passed for check in self.checks)
         verdict = f"{failed} of {len(self.checks)} checks fail" if failed else "everything holds"
         return "\n".join([*lines, f"{self.benchmark}: {self.tasks} tasks, {verdict}"])
@@ -68,6 +71,7 @@ class Report:
             "benchmark": self.benchmark,
             "tasks": self.tasks,
             "passed": self.passed,
+            "exceptions": {exception.task: exception.problem for exception in self.exceptions},
             "checks": [
                 {
                     "name": check.name,

@@ -82,6 +82,12 @@ class Subject:
         """The benchmark's domain."""
         return domain_of(self.benchmark)
 
+    @cached_property
+    def exceptions(self) -> dict[str, str]:
+        """The tasks looked at that the benchmark says its plans cannot pass, and why."""
+        listed: dict[str, str] = getattr(self.benchmark, "exceptions", {})
+        return {task.id: listed[task.id] for task in self.tasks if task.id in listed}
+
     def certificate(self, task: Task) -> Eligibility:
         """Return what a task is eligible for."""
         if task.id not in self._certificates:
