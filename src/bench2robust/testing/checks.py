@@ -30,7 +30,7 @@ def fits(subject: Subject, task: Task) -> Iterator[str]:
     schemas = {tool.name: tool.parameters for tool in subject.tools}
     for action in task.gold:
         call = action.call
-        if action.by_user:
+        if action.by_user or task.id in subject.exceptions:
             continue
         if call.name not in schemas:
             yield f"gold calls tool={call.name!r}, which is not among the tools"
@@ -130,8 +130,8 @@ def certified(subject: Subject, task: Task) -> Iterator[str]:
     """Check that S1 and S2 are passable, and exceptions not."""
     solved = subject.passes(task, "omniscient", Mode.INJECT_ALT)
     if task.id in subject.exceptions:
-        if solved:
-            yield "omniscient passes, though the task is listed among the exceptions"
+        if solved and not subject.benchmark.plan(task).ungrounded:
+            yield "omniscient passes on the user's words, though the task is listed among the exceptions"
         return
     if not solved:
         yield f"omniscient fails in S1: {subject.certificate(task).reasons.get('s2', 'no reason given')}"

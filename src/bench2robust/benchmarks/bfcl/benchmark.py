@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 
@@ -56,6 +56,11 @@ class BfclBenchmark:
         """Distribution and version of the installed wheel."""
         found = status()
         return f"{found.distribution} {found.version}"
+
+    @property
+    def exceptions(self) -> Mapping[str, str]:
+        """The tasks among them that cannot honestly be passed, and why (for `bench2robust.testing`)."""
+        return EXCLUDED if self._unabridged else {}
 
     def tasks(self) -> Sequence[Task]:
         """Return the 195 tasks that can honestly be passed (or all 200), in file order."""
