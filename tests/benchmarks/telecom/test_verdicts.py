@@ -107,3 +107,13 @@ def test_a_task_that_cannot_be_judged_is_refused(bench, change):
     task = bench.tasks()[0]
     with pytest.raises(BenchmarkError, match=r"expected .* got id="):
         bench.open(replace(task, id="odd", data={**task.data, **change}))
+
+
+def test_actions_of_the_user_count_as_actions(bench, upstream):
+    """No base task asks for it; the full set and other task files may."""
+    task = next(t for t in bench.tasks() if any(a.by_user for a in t.gold))
+    criteria = {**task.data["evaluation_criteria"], "reward_basis": ["ENV_ASSERTION", "ACTION"]}
+    asked = replace(task, id="actions too", data={**task.data, "evaluation_criteria": criteria})
+    assert agree(bench, upstream, asked, asked.gold)
+    check = Action(ToolCall("check_sim_status"), by_user=True)
+    assert not agree(bench, upstream, asked, (check, *asked.gold[1:]))
