@@ -32,6 +32,24 @@ def retail_3i(argument: str = "") -> IntentBenchmark:
     return _split("retail-3i", lambda: _generated("retail"))
 
 
+def airline_3i(argument: str = "") -> IntentBenchmark:
+    """Return the 3I-shaped airline tasks (the entry point ``airline-3i``).
+
+    Args:
+        argument: ``FILE`` or ``FILE@DATABASE`` for tasks of a file; empty for the generated set.
+
+    Raises:
+        NotInstalledError: τ² is not installed.
+        SpecError: a file that does not fit.
+    """
+    if argument:
+        return _of_file("airline", argument)
+    from .domains import AIRLINE, benchmark_of
+
+    provider.require()
+    return benchmark_of(AIRLINE, "airline-3i", lambda: _generated("airline"))
+
+
 def combined_retail() -> IntentBenchmark:
     """Return τ²-bench retail and the 3I-shaped retail tasks together (the entry point ``combined-retail``).
 

@@ -24,6 +24,11 @@ CUES: Mapping[str, tuple[str, ...]] = {
         "shipping address",
         "delivery address",
     ),
+    "trip": ("which reservation", "which trip", "reservation number", "reservation id", "which booking"),
+    "cabin": ("cabin",),
+    "date": ("which date", "what date", "which day", "what day"),
+    "bags": ("how many bags", "how many checked", "number of bags"),
+    "passenger": ("who is", "which passenger", "passenger's name", "full name"),
     "confirm": ("go ahead", "proceed", "please confirm", "do you confirm", "(yes", "yes/no", "yes or no"),
 }
 """Kind of detail to the words in a question that make the user say it."""
@@ -35,6 +40,11 @@ QUESTIONS: Mapping[str, str] = {
     "payment": "Which payment method should be used?",
     "reason": "What is the reason?",
     "address": "What is the full address?",
+    "trip": "Which reservation do you mean?",
+    "cabin": "Which cabin would you like?",
+    "date": "For which date?",
+    "bags": "How many bags do you want to add?",
+    "passenger": "Who is to be replaced, and by whom?",
     "confirm": "Shall I go ahead with this? (yes/no)",
 }
 """Kind of detail to how a reference policy asks for it; each holds the cue of its own kind only."""
@@ -51,14 +61,14 @@ _NEXT = ("You also want to", "Then you want to", "In addition, you would like to
          "Besides, you need to", "Next, you want to")  # fmt: skip
 _LAST = (
     "Finally, you want to",
-    "Last, you would like to",
-    "Lastly, you need to",
-    "As a last thing, you want to",
+    "To finish, you would like to",
+    "One more thing: you need to",
+    "And then you want to",
 )
 _BEFORE = (
-    "", "", "", "You are going through your account.", "You are sorting out your purchases.",
-    "You just came back from a trip.", "You share the account with your family.",
-    "You have been a customer for years.", "It is your first call to this shop.", "You are calling from work.",
+    "", "", "", "You are going through your account.", "You are sorting out your affairs.",
+    "You just got home.", "You share the account with your family.",
+    "You have been a customer for years.", "It is your first call here.", "You are calling from work.",
     "A friend told you to call.", "You have the website open in front of you.",
 )  # fmt: skip
 _MANNERS = (

@@ -7,14 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench2robust.benchmarks.tau2.airline import alternatives as airline_alternatives
+from bench2robust.benchmarks.tau2.airline import benchmark as airline_benchmark
+from bench2robust.benchmarks.tau2.airline import plan as airline_plan
+from bench2robust.benchmarks.tau2.airline.alternatives import AirlineAlternatives
 from bench2robust.benchmarks.tau2.alternatives import ALTERNATIVES, AddedTools
 from bench2robust.benchmarks.tau2.benchmark import Parts
 from bench2robust.benchmarks.tau2.plan import compile_plan
-from bench2robust.benchmarks.tau2.provider import retail_code, retail_data
+from bench2robust.benchmarks.tau2.provider import airline_code, airline_data, retail_code, retail_data
 from bench2robust.benchmarks.tau2.retail import addendum
 from bench2robust.core.episode import Task
 from bench2robust.core.errors import UnknownNameError
 
+from .airline import AirlineKit
+from .airline import refusals as airline_refusals
 from .benchmark import IntentBenchmark
 from .generate import Counts, Kit, generate
 from .loader import References, load_database, load_tasks
@@ -64,7 +70,26 @@ RETAIL = Domain(
     counts=Counts(general=473, ambiguous=473, changing=279),
 )
 
-DOMAINS: Mapping[str, Domain] = {domain.name: domain for domain in (RETAIL,)}
+AIRLINE = Domain(
+    name="airline",
+    parts=Parts(
+        data=airline_data,
+        code=airline_code,
+        supply=AirlineAlternatives,
+        alternatives=airline_alternatives.ALTERNATIVES,
+        addendum=airline_benchmark.addendum,
+        compile=airline_plan.compile_plan,
+    ),
+    kit=AirlineKit,
+    refusal=airline_refusals.compile_refusal,
+    references=References(
+        tables={"user_id": "users", "reservation_id": "reservations", "flight_number": "flights"},
+        inside={"payment_id": ("users", "payment_methods")},
+    ),
+    counts=Counts(general=254, ambiguous=254, changing=76),
+)
+
+DOMAINS: Mapping[str, Domain] = {domain.name: domain for domain in (RETAIL, AIRLINE)}
 
 
 def domain_named(name: str) -> Domain:
