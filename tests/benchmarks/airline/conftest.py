@@ -6,7 +6,6 @@ import importlib.util
 from functools import cache
 
 import pytest
-
 from tests.benchmarks.conftest import digest
 from tests.benchmarks.upstream import Upstream
 

@@ -119,9 +119,10 @@ def test_records_are_built_only_when_they_are_looked_at():
 def test_a_search_is_remembered_by_the_process_and_a_booking_shows_in_it(bench):
     task = next(t for t in bench.tasks() if t.id == "20")
     search = ToolCall("search_direct_flight", {"origin": "JFK", "destination": "ATL", "date": "2024-05-20"})
-    seats = lambda answer: {
-        f["flight_number"]: f["available_seats"]["economy"] for f in json.loads(answer.text)
-    }  # noqa: E731
+
+    def seats(answer):
+        return {f["flight_number"]: f["available_seats"]["economy"] for f in json.loads(answer.text)}
+
     world = bench.open(task)
     before = seats(world.call(search))
     for action in task.gold:

@@ -16,7 +16,7 @@ from .choosing import find_trips, selects
 from .draft import Draft
 from .goals import Guard, WishGoal
 from .policy import Refundable, people
-from .trips import Trips
+from .trips import From, HasFlight, OnDate, Party, To, Trips
 from .wishes import Book, Cancel, Rebook, Wish
 from .world import World
 
@@ -43,6 +43,10 @@ class Affordable:
 def limits(draft: Draft) -> list[int]:
     """Return the limits on costs that the user says, in order."""
     return [int(found.replace(",", "")) for found in re.findall(_LIMIT, draft.speech.low)]
+
+
+_TELLING = From | To | OnDate | HasFlight | Party
+"""Conditions that say which reservation; the others hold of many."""
 
 
 def goals_of(wishes: Sequence[Wish], draft: Draft) -> list[Goal]:
@@ -76,7 +80,7 @@ def refusals(draft: Draft) -> list[Goal]:
     speech = draft.speech
     done = {trips for wish in draft.wishes if isinstance(trips := getattr(wish, "trips", None), Trips)}
     goals: list[Goal] = []
-    if speech.cue(r"\bcancel") and not any(isinstance(wish, Cancel) for wish in draft.wishes):
+    if speech.cue(r"\bcancel\b") and not any(isinstance(wish, Cancel) for wish in draft.wishes):
         for trips in _singled_out(draft, "cancel"):
             rule = Refundable(speech.cue(r"\bsick|unwell|\bill\b|health|weather"))
             if not draft.fits(Cancel(trips, rule), []):
@@ -97,8 +101,12 @@ def _singled_out(draft: Draft, verb: str) -> list[Trips]:
     if said:
         return [Trips(tuple(one.value for one in said))]
     found = [find_trips([trip], draft, selects([trip], draft)) for trip in draft.truth.trips()]
-    certain = [one[0] for one in found if one is not None and one[1]]
-    return certain if len(certain) == 1 and certain[0].conditions else []
+    telling = [
+        (sum(isinstance(c, _TELLING) for c in one[0].conditions), one[0]) for one in found if one and one[1]
+    ]
+    most = max((number for number, _ in telling), default=0)
+    certain = [trips for number, trips in telling if number == most]
+    return certain if most and len(certain) == 1 else []
 
 
 def _upgrade(trips: Trips, draft: Draft) -> Goal | None:

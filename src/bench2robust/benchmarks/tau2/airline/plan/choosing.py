@@ -31,7 +31,7 @@ from .trips import (
 from .world import Json, NoMatch
 
 _ALONE = r"only (?:have|has) one passenger|one passenger|single passenger|travel(?:ing|ling)? alone"
-_NEWEST = r"most recent|latest|recent(?:ly)?\b|last"
+_NEWEST = r"(?:most recent|latest|\brecent|\blast) (?:reservation|flight|trip|booking)"
 
 
 def find_trips(
@@ -54,7 +54,7 @@ def find_trips(
     for newest in (True, False, None) if len(wanted) == 1 and draft.speech.cue(_NEWEST) else (None,):
         if fits(selector := Trips((), tuple(base), newest)):
             return selector, True
-    found = fewest(base, _extras(wanted, draft.speech), lambda chosen: fits(Trips((), chosen)))
+    found = fewest(base, _extras(wanted, draft), lambda chosen: fits(Trips((), chosen)))
     if found is not None:
         return Trips((), found.conditions), found.grounded
     named = Trips(tuple(str(trip["reservation_id"]) for trip in wanted))
@@ -152,11 +152,15 @@ def _whereabouts(speech: Speech) -> tuple[tuple[str, tuple[tuple[str, ...], ...]
     return tuple(found)
 
 
-def _extras(wanted: Sequence[Json], speech: Speech) -> list[Extra[TripCondition]]:
+def _extras(wanted: Sequence[Json], draft: Draft) -> list[Extra[TripCondition]]:
     """Return what is true of the reservations, whether or not the words say so."""
-    first = wanted[0]
+    first, speech, own = wanted[0], draft.speech, draft.truth.user["name"]["first_name"]
     extras: list[Extra[TripCondition]] = [
-        Extra(Carries(p["first_name"], p["last_name"]), speech.person(p["first_name"])) for p in people(first)
+        Extra(
+            Carries(p["first_name"], p["last_name"]),
+            p["first_name"] != own and speech.person(p["first_name"]),
+        )
+        for p in people(first)
     ]
     extras += [Extra(Upcoming(), grounded=speech.cue("flight|trip"))]
     extras += [

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from bench2robust.benchmarks.tau2.plan.compiler import escalate
+from bench2robust.benchmarks.tau2.plan.compiler import ESCALATION, escalate
 from bench2robust.benchmarks.tau2.plan.goals import HandoverGoal
 from bench2robust.core.episode import Task
 from bench2robust.core.plan import Goal, Plan
@@ -31,7 +31,8 @@ from .truth import Truth
 from .wishes import Bags, Cancel, Compensate, Rebook, Rename, Wish
 from .world import Json, Known
 
-ESCALATION = "transfer_to_human_agents"
+__all__ = ["compile_plan", "escalate", "who"]
+
 _HEALTH = r"\bsick|unwell|\bill\b|health|medical|weather|doctor|hospital"
 
 
