@@ -1,0 +1,34 @@
+"""Texts that models are given; golden files in the tests hold what becomes of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+
+@cache
+def read(name: str) -> str:
+    """Return a text, without the newline at its end."""
+    return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def agent_prompt(policy: str, *, ends: bool) -> str:
+    """Return the system prompt of an agent.
+
+    Args:
+        policy: the benchmark's.
+        ends: whether the agent says when the conversation is over; else the user does.
+    """
+    parts = [read("agent"), *([read("ending")] if ends else []), f"<policy>\n{policy.strip()}\n</policy>"]
+    return "\n\n".join(parts)
+
+
+def user_prompt(instructions: str, *, tools: bool) -> str:
+    """Return the system prompt of a simulated user, after τ²-bench's guidelines for one.
+
+    Args:
+        instructions: the task's.
+        tools: whether the user can act too.
+    """
+    parts = [read("user"), *([read("user_tools")] if tools else [])]
+    return "\n\n".join([*parts, f"<scenario>\n{instructions.strip()}\n</scenario>"])
