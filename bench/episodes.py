@@ -1,4 +1,4 @@
-"""What a scored retail episode costs here and in τ²-bench itself, in CPU seconds, measured in one run.
+"""What a scored retail or airline episode costs here and in τ²-bench itself, in CPU seconds, measured in one run.
 
 Both sides execute the same gold calls on a fresh environment and judge the result. Upstream's way is
 its `get_environment`, its `get_response`, and its `EnvironmentEvaluator` and `CommunicateEvaluator`.
@@ -9,12 +9,15 @@ Needs τ² and the libraries in `provider.DEVELOPMENT`.
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench2robust.benchmarks.tau2 import RetailBenchmark, retail
+from bench2robust.benchmarks.tau2 import retail
+from bench2robust.benchmarks.tau2.airline import airline
+from bench2robust.benchmarks.tau2.benchmark import DomainBenchmark
 from bench2robust.core.episode import Mode, Task, Trajectory
 from bench2robust.evaluation import RunSpec
 from bench2robust.evaluation.schedule import Schedule
@@ -28,8 +31,12 @@ class EpisodeCost:
     """Once warm, the best round."""
     upstream: float
     """Mean over `upstream_episodes`."""
+    opening: float
+    """Opening an environment here; once warm, the best round."""
+    upstream_opening: float
+    """Upstream's `get_environment`, mean over three."""
     warm_up: float
-    """CPU seconds to import τ², load its data and play every task once here."""
+    """CPU seconds to import τ² (unless it is there already), load its data and play every task once here."""
     ours_episodes: int
     upstream_episodes: int
     passed: bool
@@ -41,26 +48,34 @@ class EpisodeCost:
         return self.upstream / self.ours
 
 
-def measure(upstream_tasks: int = 8, rounds: int = 5) -> EpisodeCost:
+def measure(
+    make: Callable[[], DomainBenchmark] = retail, upstream_tasks: int = 8, rounds: int = 5
+) -> EpisodeCost:
     """Measure gold replay and scoring on both sides.
 
     Args:
+        make: gives the benchmark.
         upstream_tasks: how many tasks, evenly spread, upstream plays (each takes 0.2 to 2 s).
-        rounds: how often all 114 tasks are played here; the best round counts.
+        rounds: how often all tasks are played here; the best round counts.
     """
     started = time.process_time()
-    benchmark = retail()
+    benchmark = make()
     tasks = benchmark.tasks()
     passed = all(play(benchmark, task) for task in tasks)
     warm_up = time.process_time() - started
     ours = min(_seconds(lambda: [play(benchmark, task) for task in tasks]) for _ in range(rounds))
     sample = tasks[:: max(1, len(tasks) // upstream_tasks)][:upstream_tasks]
     verdicts: list[bool] = []
-    play_upstream(sample[0])  # imports, not measured
-    upstream = _seconds(lambda: verdicts.extend(play_upstream(task) for task in sample))
+    domain = benchmark.domain
+    play_upstream(sample[0], domain)  # imports, not measured
+    upstream = _seconds(lambda: verdicts.extend(play_upstream(task, domain) for task in sample))
+    opening = min(_seconds(lambda: [benchmark.open(task) for task in tasks]) for _ in range(rounds))
+    constructor = _constructor(domain)
     return EpisodeCost(
         ours=ours / len(tasks),
         upstream=upstream / len(sample),
+        opening=opening / len(tasks),
+        upstream_opening=_seconds(lambda: [constructor() for _ in range(3)]) / 3,
         warm_up=warm_up,
         ours_episodes=rounds * len(tasks),
         upstream_episodes=len(sample),
@@ -68,19 +83,19 @@ def measure(upstream_tasks: int = 8, rounds: int = 5) -> EpisodeCost:
     )
 
 
-def strategic_seconds(seed: int = 0) -> float:
+def strategic_seconds(benchmark: str = "tau2-retail", seed: int = 0) -> float:
     """Return CPU seconds for one scored ``strategic`` episode under noise, scenarios and alternatives.
 
-    All 114 tasks in `inject_alt`; plans and certificates are made before the clock starts.
+    All tasks in `inject_alt`; plans and certificates are made before the clock starts.
     """
-    spec = RunSpec(benchmark="tau2-retail", agents=("strategic",), modes=(Mode.INJECT_ALT,), seeds=(seed,))
+    spec = RunSpec(benchmark=benchmark, agents=("strategic",), modes=(Mode.INJECT_ALT,), seeds=(seed,))
     schedule = Schedule(spec)
     for place in range(len(schedule)):
         schedule.play(place)
     return _seconds(lambda: [schedule.play(place) for place in range(len(schedule))]) / len(schedule)
 
 
-def play(benchmark: RetailBenchmark, task: Task) -> bool:
+def play(benchmark: DomainBenchmark, task: Task) -> bool:
     """Play and score the gold plan here."""
     environment = benchmark.open(task)
     for action in task.gold:
@@ -88,13 +103,21 @@ def play(benchmark: RetailBenchmark, task: Task) -> bool:
     return environment.score(Trajectory.saying([told(task)])).passed
 
 
-def play_upstream(task: Task) -> bool:
+def _constructor(domain: str) -> Callable[[], Any]:
+    """Return upstream's ``get_environment`` of a domain."""
+    get_environment: Callable[[], Any] = importlib.import_module(
+        f"tau2.domains.{domain}.environment"
+    ).get_environment
+    return get_environment
+
+
+def play_upstream(task: Task, domain: str) -> bool:
     """Play and score the gold plan with τ²'s own code."""
     from tau2.data_model import message, tasks
-    from tau2.domains.retail.environment import get_environment
     from tau2.evaluator.evaluator_communicate import CommunicateEvaluator
     from tau2.evaluator.evaluator_env import EnvironmentEvaluator
 
+    get_environment = _constructor(domain)
     environment = get_environment()
     messages: list[Any] = []
     for number, action in enumerate(task.gold):
@@ -125,10 +148,12 @@ def report(cost: EpisodeCost) -> Sequence[str]:
         f"gold replay and score, CPU ms an episode: ours {cost.ours * 1e3:.3f} ({cost.ours_episodes} episodes,"
         f" best round), upstream {cost.upstream * 1e3:.0f} ({cost.upstream_episodes} episodes, mean)",
         f"upstream / ours: {cost.ratio:.0f}",
+        f"opening an environment, CPU ms: ours {cost.opening * 1e3:.4f}, upstream {cost.upstream_opening * 1e3:.0f}",
         f"warm-up (import, data, every task once): {cost.warm_up:.2f} CPU s",
         f"every episode passed on both sides: {cost.passed}",
     )
 
 
 if __name__ == "__main__":
-    print("\n".join(report(measure())))
+    for one in (retail, airline):
+        print("\n".join((one.__name__, *report(measure(one)))))

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench import episodes
+from bench2robust.benchmarks.tau2.airline import airline
 from bench2robust.core.domain import Domain, FieldRules
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
 from bench2robust.core.tools import CallRecord, ToolCall, ToolResponse, ToolSpec
@@ -172,9 +173,25 @@ def episodes_section(calls: int) -> list[Row]:
     ]
 
 
+def airline_section(calls: int) -> list[Row]:
+    """Measure scored airline episodes, and opening an environment, against τ²-bench's own."""
+    cost, strategic = episodes.measure(airline), episodes.strategic_seconds("tau2-airline")
+    return [
+        Row("upstream: environment opened", f"{cost.upstream_opening * 1e3:,.0f} CPU ms"),
+        Row("ours: environment opened", f"{cost.opening * 1e6:,.1f} CPU µs"),
+        Row("  of ours for one there", f"{cost.upstream_opening / cost.opening:,.0f} ×", "at least 100 ×"),
+        Row("upstream: gold plan replayed and evaluated", f"{1 / cost.upstream:.1f} / CPU s"),
+        Row("ours: gold plan replayed and scored", f"{1 / cost.ours:,.0f} / CPU s"),
+        Row("  of ours for one there", f"{cost.ratio:,.0f} ×", "at least 100 ×"),
+        Row("ours: strategic policy, inject_alt, scored", f"{1 / strategic:,.0f} / CPU s"),
+        Row("  every gold plan passed on both sides", "yes" if cost.passed else "NO", "yes"),
+    ]
+
+
 SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "Injector": injector_section,
     "τ²-bench retail episodes": episodes_section,
+    "τ²-bench airline episodes": airline_section,
 }
 
 
