@@ -31,6 +31,8 @@ class TelecomBenchmark:
 
     name = "tau2-telecom"
     domain = "telecom"
+    id_pattern = r"\b[BCDLP]\d{4,}\b"
+    """What the ids of bills, customers, devices, lines and plans look like."""
     max_errors = 10
     """τ²'s own cap (`core.ports.ErrorCap`)."""
 
