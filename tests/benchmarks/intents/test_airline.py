@@ -100,7 +100,7 @@ def test_each_reservation_is_described_uniquely():
     from bench2robust.benchmarks.intents.domains import AIRLINE
     from bench2robust.core.randomness import Draws
 
-    kit = AirlineKit(AIRLINE.parts.data().db)
+    kit = AirlineKit(AIRLINE.db)
     for seed in range(300):
         draws = Draws(seed, "test")
         trips = kit.trips(draws.choice(kit.people))

@@ -185,7 +185,7 @@ def test_counts_the_database_cannot_support_are_one_line(monkeypatch):
     from bench2robust.benchmarks.intents.retail import RetailKit
 
     monkeypatch.setattr(generate, "ATTEMPTS", 15)
-    kit = RetailKit(RETAIL.parts.data().db)
+    kit = RetailKit(RETAIL.db)
     kit.people = kit.people[:1]
     with pytest.raises(
         SpecError, match=r"^expected at most \d+ general tasks from this database, got general=500"

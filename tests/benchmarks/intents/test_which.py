@@ -19,7 +19,7 @@ def kit():
     from bench2robust.benchmarks.intents.domains import RETAIL
     from bench2robust.benchmarks.intents.retail import RetailKit
 
-    return RetailKit(RETAIL.parts.data().db)
+    return RetailKit(RETAIL.db)
 
 
 def fits(order, text, products, cities):

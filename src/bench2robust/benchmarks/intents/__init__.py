@@ -65,7 +65,7 @@ def _split(name: str, source: Callable[[], Sequence[Task]]) -> IntentBenchmark:
     from .domains import RETAIL
 
     provider.require()
-    return SplitBenchmark(name, RETAIL.name, RETAIL.parts, RETAIL.refusal, source)
+    return SplitBenchmark(name, RETAIL.ground, source)
 
 
 def _of_file(domain: str, argument: str) -> IntentBenchmark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -18,23 +18,34 @@ from .forbidden import Watched
 from .plans import Compile, compile_intent
 
 
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The τ² domain that tasks are on."""
+
+    domain: str
+    """Its name."""
+    parts: Parts
+    refusal: Compile
+    """The compiler of infeasible tasks."""
+    id_pattern: str
+    """What the database's ids look like (for the conformance check)."""
+
+
 class IntentBenchmark(DomainBenchmark):
     """Tasks of some source, on a τ² domain.
 
     Args:
         name: the benchmark's name.
-        domain: the domain's name.
-        parts: the domain's.
-        refusal: the compiler of infeasible tasks.
+        ground: the domain.
         source: returns the tasks when they are first asked for.
     """
 
-    def __init__(
-        self, name: str, domain: str, parts: Parts, refusal: Compile, source: Callable[[], Sequence[Task]]
-    ) -> None:
-        super().__init__(replace(parts, compile=compile_intent(parts.compile, refusal)))
+    def __init__(self, name: str, ground: Ground, source: Callable[[], Sequence[Task]]) -> None:
+        parts = ground.parts
+        super().__init__(replace(parts, compile=compile_intent(parts.compile, ground.refusal)))
         self.name = name
-        self.domain = domain
+        self.domain = ground.domain
+        self.id_pattern = ground.id_pattern
         self._source = source
 
     @cached_property

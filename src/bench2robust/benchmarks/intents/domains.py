@@ -21,10 +21,9 @@ from bench2robust.core.errors import UnknownNameError
 
 from .airline import AirlineKit
 from .airline import refusals as airline_refusals
-from .benchmark import IntentBenchmark
+from .benchmark import Ground, IntentBenchmark
 from .generate import Counts, Kit, generate
 from .loader import References, load_database, load_tasks
-from .plans import Compile
 from .records import read_record
 from .retail import RetailKit
 from .retail.refusals import compile_refusal
@@ -34,30 +33,41 @@ from .retail.refusals import compile_refusal
 class Domain:
     """What 3I-shaped tasks of a domain are made with."""
 
-    name: str
-    parts: Parts
+    ground: Ground
     kit: Callable[[Mapping[str, Any]], Kit]
     """Makes what the generator draws with, on a database."""
-    refusal: Compile
     references: References
     """Argument names to where the database keeps what they name."""
     counts: Counts
     """How many tasks the benchmark of this domain has."""
 
+    @property
+    def name(self) -> str:
+        """The domain's name."""
+        return self.ground.domain
+
+    @property
+    def db(self) -> dict[str, Any]:
+        """The database."""
+        return self.ground.parts.data().db
+
 
 RETAIL = Domain(
-    name="retail",
-    parts=Parts(
-        data=retail_data,
-        code=retail_code,
-        supply=AddedTools,
-        alternatives=ALTERNATIVES,
-        addendum=addendum,
-        compile=compile_plan,
-        substitutes={"get_item_details": "get_product_details"},
+    ground=Ground(
+        domain="retail",
+        parts=Parts(
+            data=retail_data,
+            code=retail_code,
+            supply=AddedTools,
+            alternatives=ALTERNATIVES,
+            addendum=addendum,
+            compile=compile_plan,
+            substitutes={"get_item_details": "get_product_details"},
+        ),
+        refusal=compile_refusal,
+        id_pattern=r"#W\d{7}|\b\d{10}\b|\b(?:credit_card|gift_card|paypal)_\d+\b|\b[a-z]+_[a-z]+_\d{4}\b",
     ),
     kit=RetailKit,
-    refusal=compile_refusal,
     references=References(
         tables={"order_id": "orders", "user_id": "users", "product_id": "products"},
         inside={
@@ -71,17 +81,20 @@ RETAIL = Domain(
 )
 
 AIRLINE = Domain(
-    name="airline",
-    parts=Parts(
-        data=airline_data,
-        code=airline_code,
-        supply=AirlineAlternatives,
-        alternatives=airline_alternatives.ALTERNATIVES,
-        addendum=airline_benchmark.addendum,
-        compile=airline_plan.compile_plan,
+    ground=Ground(
+        domain="airline",
+        parts=Parts(
+            data=airline_data,
+            code=airline_code,
+            supply=AirlineAlternatives,
+            alternatives=airline_alternatives.ALTERNATIVES,
+            addendum=airline_benchmark.addendum,
+            compile=airline_plan.compile_plan,
+        ),
+        refusal=airline_refusals.compile_refusal,
+        id_pattern=airline_benchmark.AirlineBenchmark.id_pattern,
     ),
     kit=AirlineKit,
-    refusal=airline_refusals.compile_refusal,
     references=References(
         tables={"user_id": "users", "reservation_id": "reservations", "flight_number": "flights"},
         inside={"payment_id": ("users", "payment_methods")},
@@ -111,14 +124,15 @@ def on_database(domain: Domain, file: Path | None) -> Domain:
     """
     if file is None:
         return domain
-    database = load_database(file, domain.parts.code().records)
-    stock = domain.parts.data
-    return replace(domain, parts=replace(domain.parts, data=lambda: replace(stock(), db=database)))
+    ground = domain.ground
+    database, stock = load_database(file, ground.parts.code().records), ground.parts.data
+    parts = replace(ground.parts, data=lambda: replace(stock(), db=database))
+    return replace(domain, ground=replace(ground, parts=parts))
 
 
 def benchmark_of(domain: Domain, name: str, source: Callable[[], Sequence[Task]]) -> IntentBenchmark:
     """Return a benchmark of tasks on a domain."""
-    return IntentBenchmark(name, domain.name, domain.parts, domain.refusal, source)
+    return IntentBenchmark(name, domain.ground, source)
 
 
 def generated(domain: Domain, counts: Counts, seed: int) -> list[dict[str, Any]]:
@@ -128,7 +142,7 @@ def generated(domain: Domain, counts: Counts, seed: int) -> list[dict[str, Any]]
         SpecError: the database does not support so many different tasks.
     """
     benchmark = benchmark_of(domain, f"{domain.name}-3i", tuple)
-    return generate(domain.kit(domain.parts.data().db), benchmark, counts, seed)
+    return generate(domain.kit(domain.db), benchmark, counts, seed)
 
 
 def from_file(domain: Domain, name: str, file: Path) -> IntentBenchmark:
@@ -139,7 +153,7 @@ def from_file(domain: Domain, name: str, file: Path) -> IntentBenchmark:
     """
     empty = benchmark_of(domain, name, tuple)
     tools = [tool.name for tool in empty.tools(alternatives=True)]
-    tasks = load_tasks(file, tools, domain.references, domain.parts.data().db)
+    tasks = load_tasks(file, tools, domain.references, domain.db)
     return benchmark_of(domain, name, lambda: tasks)
 
 
