@@ -80,6 +80,7 @@ def test_commands(capsys):
         "run",
         "table",
         "show",
+        "serve-policy",
         "tasks",
     ]
 

@@ -24,7 +24,7 @@ BAD_ID = "3:naive:clean:0"
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    return [played.line for played in play_all(Schedule(SPEC), 0, 1)]
+    return [played.line for played in play_all(Schedule(SPEC), range(len(Schedule(SPEC))), 1)]
 
 
 @pytest.fixture
@@ -41,12 +41,12 @@ def mishap():
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 def test_any_number_of_workers_gives_the_same_lines_in_the_same_order(undisturbed, workers):
-    assert [played.line for played in play_all(Schedule(SPEC), 0, workers)] == undisturbed
+    assert [played.line for played in play_all(Schedule(SPEC), range(len(Schedule(SPEC))), workers)] == undisturbed
 
 
 @pytest.mark.parametrize("start", [1, 333, 419, 420])
 def test_a_run_is_taken_up_anywhere(undisturbed, start):
-    assert [played.line for played in play_all(Schedule(SPEC), start, 2)] == undisturbed[start:]
+    assert [played.line for played in play_all(Schedule(SPEC), range(start, len(Schedule(SPEC))), 2)] == undisturbed[start:]
 
 
 def test_the_same_in_any_order_of_tasks(undisturbed):
@@ -54,7 +54,7 @@ def test_the_same_in_any_order_of_tasks(undisturbed):
     lines = {}
     for task in reversed(Schedule(SPEC).tasks):
         alone = Schedule(RunSpec("toy-mishaps", seeds=(2, 0, 1), tasks=(task.id,)))
-        lines |= {alone.id(played.place): played.line for played in play_all(alone, 0, 1)}
+        lines |= {alone.id(played.place): played.line for played in play_all(alone, range(len(alone)), 1)}
     assert [lines[name] for name in Schedule(SPEC).ids()] == undisturbed
 
 
@@ -107,7 +107,7 @@ def test_workers_leave_an_interruption_to_their_parent(mishap, undisturbed):
     """Ctrl-C reaches every process of the group; only the parent acts on it."""
     parent = os.getpid()
     mishap("call", lambda: None if os.getpid() == parent else os.kill(os.getpid(), signal.SIGINT))
-    assert [played.line for played in play_all(Schedule(SPEC), 0, 2)] == undisturbed
+    assert [played.line for played in play_all(Schedule(SPEC), range(len(Schedule(SPEC))), 2)] == undisturbed
 
 
 def test_no_worker_waits_for_another_when_their_parent_dies(tmp_path, mishap):
@@ -196,8 +196,8 @@ def test_progress_is_told_from_the_start_to_the_end(tmp_path):
 
 def test_a_forecast_is_of_what_is_left():
     schedule = Schedule(SPEC)
-    assert forecast(schedule, 1, len(schedule)) == 0
-    assert 0 < forecast(schedule, 1, len(schedule) - 1) < 0.2
+    assert forecast(schedule, 1, ()) == 0
+    assert 0 < forecast(schedule, 1, (len(schedule) - 1,)) < 0.2
     assert forecast(schedule, 1) > 0
 
 

@@ -11,7 +11,7 @@ from bench2robust.core.ports import Agent
 
 from .certificate import Adversary, Idle
 from .reference import REFERENCES
-from .users import GREETING, Scripted, scripted, ticket
+from .users import GREETING, NOTHING_TO_ADD, Scripted, scripted, ticket
 
 _AGENTS: dict[str, Agent] = {agent.name: agent for agent in (*REFERENCES, Adversary(), Idle())}
 
@@ -20,7 +20,7 @@ NAMES = tuple(_AGENTS)
 REFERENCE = tuple(agent.name for agent in REFERENCES)
 """The reference policies, from the weakest to the ceiling."""
 
-__all__ = ["GREETING", "NAMES", "REFERENCE", "Scripted", "create", "scripted", "ticket"]
+__all__ = ["GREETING", "NAMES", "NOTHING_TO_ADD", "REFERENCE", "Scripted", "create", "scripted", "ticket"]
 
 
 def create(name: str) -> Agent:

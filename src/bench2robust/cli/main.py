@@ -2,7 +2,8 @@
 
 Nothing heavy is imported before a command needs it, so ``b2r --help`` is quick.
 
-Exit codes: 0 all went well · 1 the thing under test broke · 2 the caller's mistake · 130 interrupted.
+Exit codes: 0 all went well · 1 the thing under test broke · 2 the caller's mistake, or an endpoint that
+cannot be used · 3 a run ended with episodes missing (a budget, lost episodes) · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from bench2robust.core.errors import B2RError, UsageError
+from bench2robust.core.errors import B2RError, EndpointFatalError, UnknownNameError, UsageError
 
 app = typer.Typer(
     name="b2r",
@@ -108,32 +109,51 @@ def run(  # noqa: PLR0913 (an option of the command is a parameter here)
     config: Annotated[Path | None, typer.Option(help="A TOML file of these settings; options win.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. [runs/BENCHMARK-FINGERPRINT]")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. [one a processor]")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="Where agents chat:MODEL are served, /v1 included. [OpenAI]")
+    ] = None,
+    api_key_env: Annotated[
+        str | None, typer.Option(help="The variable that holds the API key. [OPENAI_API_KEY]")
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="scripted, ticket or chat:MODEL. [scripted]")] = None,
+    user_base_url: Annotated[str | None, typer.Option(help="Where the user's model is. [--base-url]")] = None,
+    user_api_key_env: Annotated[str | None, typer.Option(help="Its key's variable. [--api-key-env]")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Model episodes in flight. [16]")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Of models. [0]")] = None,
+    model_seed: Annotated[int | None, typer.Option(help="Sent with requests, drawn from this. [0]")] = None,
+    reply_tokens: Annotated[int | None, typer.Option(help="Most tokens of a reply. [the server's]")] = None,
+    text_tools: Annotated[
+        str | None, typer.Option(help="Tools and calls as text: auto, on or off. [auto]")
+    ] = None,
+    keep_reasoning: Annotated[
+        bool | None, typer.Option("--keep-reasoning", help="Show a model its own earlier reasoning.")
+    ] = None,
+    stream: Annotated[bool | None, typer.Option("--stream", help="Ask for replies in pieces.")] = None,
+    prices: Annotated[
+        str | None, typer.Option(help="Dollars for a million prompt/completion tokens: 0.15/0.60")
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds of one attempt. [600]")] = None,
+    attempts: Annotated[int | None, typer.Option(help="Attempts of one request. [8]")] = None,
+    extra_body: Annotated[str | None, typer.Option(help="JSON to add to each request.")] = None,
+    executor: Annotated[str | None, typer.Option(help="local, ray or ray://HOST:PORT. [local]")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="Stop before this many dollars.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Stop before this many tokens in all.")] = None,
+    max_hours: Annotated[float | None, typer.Option(help="Begin nothing after this many hours.")] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print count and estimate, write nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print count and estimate, write nothing; samples a few with models."),
     ] = False,
     as_json: Json = False,
 ) -> None:
     """Play episodes into a run folder; repeated, finish it."""
+    options = {
+        name.replace("_", "-"): value
+        for name, value in locals().items()
+        if value is not None and name not in ("config", "dry_run", "as_json")
+    }
     from . import running
 
-    options = {
-        "benchmark": benchmark,
-        "agents": agents,
-        "modes": modes,
-        "seeds": seeds,
-        "tasks": tasks,
-        "profile": profile,
-        "clean-probability": clean_probability,
-        "budget": budget,
-        "max-consecutive": max_consecutive,
-        "effects": effects,
-        "mix": mix,
-        "block": block,
-        "max-steps": max_steps,
-        "out": out,
-        "workers": workers,
-    }
-    order = running.read_order(config, {key: value for key, value in options.items() if value is not None})
+    order = running.read_order(config, options)
     if dry_run:
         running.print_forecast(order, as_json=as_json)
     else:
@@ -179,9 +199,9 @@ def serve_policy(  # noqa: PLR0913 (an option of the command is a parameter here
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     api_key: Annotated[str | None, typer.Option(help="What requests have to carry. [anything]")] = None,
-    no_tools: Annotated[
-        bool, typer.Option("--no-tools", help="Refuse tools, as a server without a tool parser.")
-    ] = False,
+    tools: Annotated[
+        str, typer.Option(help="native, tags (calls as text), no-parser or none (tools are refused).")
+    ] = "native",
     context: Annotated[int | None, typer.Option(help="Most tokens of a prompt. [any number]")] = None,
     faults: Annotated[
         str, typer.Option(help="Shares of requests that fail: 429=0.1,500=0.1,cut=0.05,hang=0.05,slow=0.1")
@@ -192,13 +212,16 @@ def serve_policy(  # noqa: PLR0913 (an option of the command is a parameter here
     seed: Annotated[int, typer.Option(help="The same seed gives the same faults.")] = 0,
 ) -> None:
     """Serve reference policies as an OpenAI-compatible endpoint."""
-    from bench2robust.serving import EndpointSpec, FaultSpec
+    from bench2robust.serving import EndpointSpec, FaultSpec, ToolUse
 
     from .serving import serve
 
+    if tools not in list(ToolUse):
+        raise UnknownNameError("tools", tools, list(ToolUse))
+    use = ToolUse(tools)
     disturbed = FaultSpec(FaultSpec.rates_of(faults), retry_after, hang, slow, seed)
     names = tuple(name.strip() for name in policy.split(",") if name.strip())
-    serve(benchmark, EndpointSpec(names, api_key, not no_tools, context, disturbed), host, port)
+    serve(benchmark, EndpointSpec(names, api_key, use, context, disturbed), host, port)
 
 
 @tasks.command("list")
@@ -282,7 +305,7 @@ def exit_code(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     try:
         code: Any = typer.main.get_command(app).main(list(arguments), prog_name="b2r", standalone_mode=False)
-    except UsageError as error:
+    except (UsageError, EndpointFatalError) as error:
         return _failed(str(error), 2)
     except B2RError as error:
         return _failed(str(error), 1)

@@ -44,6 +44,26 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
+def amount(count: float) -> str:
+    """Return a large number the way people say it.
+
+    >>> amount(950), amount(12_345), amount(7_300_000), amount(2_500_000_000)
+    ('950', '12.3k', '7.3M', '2,500.0M')
+    """
+    if count < 1000:
+        return f"{count:.0f}"
+    return f"{count / 1000:.1f}k" if count < 1_000_000 else f"{count / 1_000_000:,.1f}M"
+
+
+def dollars(cost: float) -> str:
+    """Return a price in US dollars.
+
+    >>> dollars(0), dollars(0.0123), dollars(1234.5)
+    ('$0', '$0.0123', '$1,234.50')
+    """
+    return f"${cost:,.2f}" if cost >= 1 else f"${cost:.3g}"
+
+
 def percent(share: float | None) -> str:
     """Return a share in percent with one decimal."""
     return NOTHING if share is None else f"{100 * share:.1f}"
@@ -53,10 +73,17 @@ def print_run(run: Run, *, as_json: bool) -> None:
     """Print what a run shows."""
     if as_json:
         fingerprint, episodes = run.manifest["fingerprint"], run.manifest["episodes"]
-        print_json({"fingerprint": fingerprint, "episodes": episodes, "rows": to_dict(run.rows)})
+        data = {"fingerprint": fingerprint, "episodes": episodes, "rows": to_dict(run.rows)}
+        print_json({**data, "lost": run.lost} if run.lost else data)
         return
     typer.echo(summary_table(run.rows))
     there = sum(row.episodes for row in run.rows)
+    if run.lost:
+        name, problem = next(iter(run.lost.items()))
+        typer.echo(
+            f"{len(run.lost):,} lost to the endpoint, not scored: {name} ({problem})"
+            + (", …" if len(run.lost) > 1 else "")
+        )
     if there < run.manifest["episodes"]:
         typer.echo(
             f"{there:,} of {run.manifest['episodes']:,} episodes; repeat the command to finish the run"

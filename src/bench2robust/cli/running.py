@@ -13,14 +13,25 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from bench2robust.core.errors import SpecError, UnknownNameError
-from bench2robust.evaluation import RunSpec, Schedule, Status, forecast, run
-from bench2robust.evaluation.runner import check_workers
+from bench2robust.evaluation import Budget, Means, RunSpec, Schedule, Status, forecast, run, sample
+from bench2robust.evaluation.models import is_chat
 from bench2robust.evaluation.spec import SETTINGS, read_settings
+from bench2robust.evaluation.workers import usable_cpus
 
-from .printing import console, duration, percent, print_json, print_run
+from .printing import amount, console, dollars, duration, percent, print_json, print_run
 
-_PLACES: Final = ("out", "workers")
+_MEANS: Final[Mapping[str, tuple[Any, str]]] = {
+    "workers": (int, "an integer"),
+    "concurrency": (int, "an integer"),
+    "executor": (str, "a text"),
+    "max-cost": ((int, float), "a number"),
+    "max-tokens": (int, "an integer"),
+    "max-hours": ((int, float), "a number"),
+}
+_PLACES: Final = ("out", *_MEANS)
 """Settings that say where and how to run; they change nothing in the results."""
+_UNFINISHED: Final = 3
+"""Exit code of a run that ended before everything was played: repeat the command."""
 _QUIET: Final = 10.0
 """Seconds between two lines where there is no terminal."""
 _REDRAW: Final = 0.1
@@ -28,12 +39,17 @@ _REDRAW: Final = 0.1
 
 @dataclass(frozen=True)
 class Order:
-    """What to run, where to, and with how many processes."""
+    """What to run, where to, and by what means."""
 
     spec: RunSpec
     schedule: Schedule
     out: Path
-    workers: int
+    means: Means
+
+    @property
+    def workers(self) -> int:
+        """Processes that play the episodes without a model."""
+        return self.means.workers or usable_cpus()
 
 
 def read_order(config: Path | None, options: Mapping[str, Any]) -> Order:
@@ -48,47 +64,72 @@ def read_order(config: Path | None, options: Mapping[str, Any]) -> Order:
             raise UnknownNameError("setting", key, (*SETTINGS, *_PLACES))
     if "benchmark" not in settings:
         raise SpecError("expected a benchmark, got none; give --benchmark, such as --benchmark tau2-retail")
-    out, workers = settings.pop("out", None), settings.pop("workers", None)
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int)):
-        raise SpecError(f"expected an integer, got workers={workers!r}")
+    out, means = settings.pop("out", None), _means(settings)
     if out is not None and not isinstance(out, str | Path):
         raise SpecError(f"expected a folder, got out={out!r}")
-    workers = check_workers(workers)
     spec = RunSpec.from_settings(settings)
     schedule = Schedule(spec)
     plain = spec.benchmark.partition(":")[0]
     folder = Path(out) if out is not None else Path("runs") / f"{plain}-{schedule.fingerprint[:8]}"
-    return Order(spec, schedule, folder, workers)
+    return Order(spec, schedule, folder, means)
+
+
+def _means(settings: dict[str, Any]) -> Means:
+    """Take the settings that say by what means out of all settings."""
+    given: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
+    for key, (kind, expected) in _MEANS.items():
+        if key not in settings:
+            continue
+        value = settings.pop(key)
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise SpecError(f"expected {expected}, got {key}={value!r}")
+        (limits if key.startswith("max-") else given)[key.removeprefix("max-")] = value
+    return Means(**given, budget=Budget(**limits))
 
 
 def print_forecast(order: Order, *, as_json: bool) -> None:
-    """Print how many episodes a run has and about how long it takes; writes nothing."""
-    order.schedule.prepare()
-    seconds = forecast(order.schedule, order.workers)
+    """Print how many episodes a run has and about what it takes; writes nothing.
+
+    Where models take part, a few episodes are played for it.
+
+    Raises:
+        UsageError, SubjectError, EndpointError: as `bench2robust.evaluation.run`.
+    """
+    schedule = order.schedule
+    schedule.prepare()
+    seconds = forecast(schedule, order.workers)
+    sampled = sample(schedule, order.means.concurrency)
     if as_json:
         print_json(
             {
-                "episodes": len(order.schedule),
-                "seconds": round(seconds, 3),
+                "episodes": len(schedule),
+                "seconds": round(seconds + sampled.seconds, 3),
                 "workers": order.workers,
                 "out": str(order.out),
-                "fingerprint": order.schedule.fingerprint,
+                "fingerprint": schedule.fingerprint,
+                **({"models": sampled.to_dict()} if sampled.episodes else {}),
             }
         )
-    else:
-        typer.echo(_announcement(order, seconds, len(order.schedule)))
+        return
+    typer.echo(_announcement(order, seconds, len(schedule)))
+    if sampled.episodes:
+        typer.echo(
+            f"models: about {amount(sampled.tokens)} tokens, {dollars(sampled.cost)} and {duration(sampled.seconds)} "
+            f"for {_counted(sampled.episodes, 'episode')} (from {sampled.played} that were played)"
+        )
 
 
 def execute(order: Order, *, as_json: bool) -> None:
     """Run, show how far it is, and print the summary.
 
     Raises:
-        UsageError, SubjectError: as `bench2robust.evaluation.run`.
-        Exit: interrupted.
+        UsageError, SubjectError, EndpointError: as `bench2robust.evaluation.run`.
+        Exit: interrupted, or ended before the run did.
     """
     watch = _Bar(order) if sys.stderr.isatty() else _Lines(order)
     try:
-        finished = run(order.spec, order.out, workers=order.workers, watch=watch.update)
+        finished = run(order.spec, order.out, means=order.means, watch=watch.update)
     except KeyboardInterrupt:
         watch.stop()
         typer.echo(f"interrupted; repeat the command to go on (episodes so far are in {order.out})", err=True)
@@ -97,6 +138,10 @@ def execute(order: Order, *, as_json: bool) -> None:
         watch.stop()
     print_run(finished, as_json=as_json)
     typer.echo(f"run folder: {order.out}", err=True)
+    if finished.stopped:
+        typer.echo(f"stopped: {finished.stopped}; repeat the command with more to go on", err=True)
+    if finished.stopped or finished.lost:
+        raise typer.Exit(_UNFINISHED)
 
 
 def _announcement(order: Order, seconds: float, missing: int) -> str:
@@ -112,7 +157,11 @@ def _announcement(order: Order, seconds: float, missing: int) -> str:
         text += f", {missing:,} still missing"
     if not missing:
         return f"{text}: nothing to do"
-    return f"{text}, about {duration(seconds)} with {_counted(order.workers, 'worker')}"
+    if seconds:
+        text += f", about {duration(seconds)} with {_counted(order.workers, 'worker')}"
+    if any(map(is_chat, spec.agents)):
+        text += f", models with {_counted(order.means.concurrency, 'episode')} in flight"
+    return text
 
 
 def _counted(count: int, noun: str) -> str:
@@ -125,6 +174,7 @@ class _Lines:
     def __init__(self, order: Order, clock: Callable[[], float] = monotonic) -> None:
         self._order, self._clock = order, clock
         self._start = self._said = 0.0
+        self._stopping = False
 
     def update(self, status: Status) -> None:
         now = self._clock()
@@ -134,11 +184,14 @@ class _Lines:
         elif now - self._said >= _QUIET:
             self._said = now
             played = status.done - status.resumed
-            left = (now - self._start) / played * (status.episodes - status.done)
+            left = (now - self._start) / max(1, played) * (status.episodes - status.done)
             typer.echo(
                 f"{status.done:,} of {status.episodes:,} episodes, {_passed(status)}, about {duration(left)} left",
                 err=True,
             )
+        if status.stopping and not self._stopping:
+            self._stopping = True
+            typer.echo(_stopping(status), err=True)
 
     def stop(self) -> None:
         """Nothing to put away."""
@@ -150,6 +203,7 @@ class _Bar:
     def __init__(self, order: Order) -> None:
         self._order = order
         self._drawn = 0.0
+        self._stopping = False
         self._task: TaskID | None = None
         self._progress = Progress(
             TextColumn("episodes"),
@@ -169,6 +223,9 @@ class _Bar:
             )
             self._progress.start()
             return
+        if status.stopping and not self._stopping:
+            self._stopping = True
+            self._progress.print(_stopping(status))
         now = monotonic()
         if now - self._drawn >= _REDRAW or status.done == status.episodes:
             self._drawn = now
@@ -180,4 +237,24 @@ class _Bar:
 
 
 def _passed(status: Status) -> str:
-    return f"{percent(status.passed / status.done)} % passed" if status.done else "none played yet"
+    """Return how well it goes, and what it costs where models take part."""
+    parts = [f"{percent(status.passed / status.done)} % passed" if status.done else "none played yet"]
+    usage = status.usage
+    if usage.requests:
+        parts.append(f"{amount(usage.prompt_tokens + usage.completion_tokens)} tokens")
+    if usage.cost:
+        parts.append(dollars(usage.cost))
+    if status.lost:
+        parts.append(f"{status.lost:,} lost")
+    if status.retries:
+        parts.append(f"{_counted(status.retries, 'request')} repeated")
+    if 0 < status.limit < status.in_flight:
+        parts.append(f"throttled to {status.limit}")
+    return ", ".join(parts)
+
+
+def _stopping(status: Status) -> str:
+    flight = f"finishing {_counted(status.in_flight, 'episode')} in flight"
+    return f"{status.stopping}: {flight}" + (
+        "; Ctrl-C again gives them up" if status.stopping == "interrupted" else ""
+    )

@@ -6,18 +6,26 @@
 ...     print(row.agent, row.mode, row.pass_rate.mean)
 """
 
+from .books import Status, Watch
+from .budget import Budget
 from .certificate import certify, certify_task
 from .episode import Job, run_episode, run_episode_async
+from .estimate import Estimate, sample
 from .lines import Episode, Result
+from .models import Models
 from .registry import load, names
-from .runner import Run, Status, Watch, forecast, load_run, run
+from .runner import Means, Run, forecast, load_run, run
 from .schedule import Schedule
 from .spec import RunSpec
 from .summary import Rate, Row, ScenarioCount, summarise
 
 __all__ = [
+    "Budget",
     "Episode",
+    "Estimate",
     "Job",
+    "Means",
+    "Models",
     "Rate",
     "Result",
     "Row",
@@ -36,5 +44,6 @@ __all__ = [
     "run",
     "run_episode",
     "run_episode_async",
+    "sample",
     "summarise",
 ]

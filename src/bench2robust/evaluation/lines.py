@@ -67,6 +67,13 @@ class Result:
     """The same for the user."""
 
     @property
+    def spent(self) -> Usage | None:
+        """What all models of the episode together were asked for; None where none was asked."""
+        if self.usage is None or self.user_usage is None:
+            return self.usage or self.user_usage
+        return self.usage + self.user_usage
+
+    @property
     def id(self) -> str:
         """``TASK:AGENT:MODE:SEED``."""
         return episode_id(self.task, self.agent, self.mode, self.seed)

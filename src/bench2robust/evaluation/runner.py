@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Final
 
 from bench2robust.core.errors import SpecError, UnknownNameError
 
+from .books import Books, Watch
+from .budget import Budget, Meter
+from .inflight import play_waiting
+from .journal import read_lost
 from .lines import Episode
 from .schedule import Schedule
 from .spec import RunSpec
 from .store import RunFolder, read_episodes, read_manifest, read_results
-from .summary import Row, Tally, summarise, to_dict
+from .summary import Row, summarise
 from .workers import play_all, play_one, usable_cpus
 
+LOCAL: Final = "local"
+RAY: Final = "ray"
 _SAMPLES = 48
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """How far a run has come."""
-
-    episodes: int
-    """In the whole run."""
-    resumed: int
-    """Were there already when this command started."""
-    done: int
-    passed: int
-    seconds: float
-    """What the episodes that were missing at the start were expected to take."""
-
-
-Watch = Callable[[Status], None]
-"""Is told once before the first episode is played, and after each one."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +33,8 @@ class Run:
 
     folder: Path
     manifest: dict[str, Any]
+    stopped: str = ""
+    """Why the command that gave this ended before the run did; empty where it did not."""
 
     def episodes(self) -> Iterator[Episode]:
         """Read the episodes one by one, in schedule order."""
@@ -59,6 +49,11 @@ class Run:
     def complete(self) -> bool:
         """Whether every episode is there."""
         return bool(sum(row.episodes for row in self.rows) == self.manifest["episodes"])
+
+    @cached_property
+    def lost(self) -> dict[str, str]:
+        """The episodes that are lost to a model's endpoint, by id, and why; they are played again on resume."""
+        return read_lost(self.folder)
 
     def episode(self, name: str) -> Episode:
         """Return one episode by its id, or by its line, from 1.
@@ -84,59 +79,113 @@ def load_run(folder: Path | str) -> Run:
     return Run(path, read_manifest(path))
 
 
-def run(spec: RunSpec, out: Path | str, *, workers: int | None = None, watch: Watch | None = None) -> Run:
-    """Play every episode of a spec that the folder lacks, and write the summary.
+@dataclass(frozen=True, slots=True)
+class Means:
+    """By what means a run is carried out; nothing here changes its results.
+
+    Raises:
+        SpecError: a number below 1, or an executor that nobody knows.
+    """
+
+    workers: int | None = None
+    """Processes for agents without a model; None for one a processor. On a cluster, for all episodes."""
+    concurrency: int = 16
+    """Episodes with a model that are in flight at the same time."""
+    executor: str = LOCAL
+    """``local``, ``ray`` (a cluster that is there, or else one on this machine) or ``ray://HOST:PORT``."""
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        for name in ("workers", "concurrency"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise SpecError(f"expected at least 1, got {name}={value!r}")
+        if self.executor not in (LOCAL, RAY) and not self.executor.startswith(f"{RAY}://"):
+            raise UnknownNameError("executor", self.executor, (LOCAL, RAY, f"{RAY}://HOST:PORT"))
+
+
+def run(
+    spec: RunSpec,
+    out: Path | str,
+    *,
+    workers: int | None = None,
+    means: Means | None = None,
+    watch: Watch | None = None,
+) -> Run:
+    """Play every episode of a spec that the folder lacks, and write the summary when none is missing.
 
     Args:
         spec: what to run.
         out: the run folder; created when missing.
-        workers: processes that play; None for one a processor. They change nothing but the time.
+        workers: short for ``means=Means(workers=…)``.
+        means: by what means.
         watch: is told how far the run is.
 
     Raises:
         UsageError: something asked for cannot be; nothing has been written, or the folder is another's.
         SubjectError: an agent or the benchmark broke; the episodes before are kept, and running again
             goes on with the one that broke.
+        EndpointFatalError: a model cannot be asked at all; likewise.
+        KeyboardInterrupt: interrupted; what has ended is kept.
     """
-    workers = check_workers(workers)
+    means = means or Means(workers)
     schedule = Schedule(spec)
     with RunFolder(Path(out), schedule.manifest()) as folder:
-        tally = Tally(folder.resume(schedule.ids()))
-        resumed = tally.episodes
-        schedule.prepare()
-        seconds = forecast(schedule, workers, resumed) if watch else 0.0
-        if watch:
-            watch(Status(len(schedule), resumed, resumed, tally.passed, seconds))
-        for played in play_all(schedule, resumed, workers, (folder.fileno(),)):
-            folder.append(played.line)
-            tally.add(played.result)
-            if watch:
-                watch(Status(len(schedule), resumed, tally.episodes, tally.passed, seconds))
-        rows = to_dict(tally.rows())
-        folder.finish({"fingerprint": schedule.fingerprint, "episodes": len(schedule), "rows": rows})
-    return load_run(out)
+        books = Books(schedule, folder, Meter(means.budget), watch)
+        try:
+            _play_missing(schedule, books, means, (folder.fileno(),))
+            books.finish()
+        finally:
+            books.close()
+    return replace(load_run(out), stopped=books.flight.reason)
 
 
-def check_workers(workers: int | None) -> int:
-    """Return how many workers to use.
+def _play_missing(schedule: Schedule, books: Books, means: Means, held: tuple[int, ...]) -> None:
+    """Play what is missing: first what needs no model, in processes, then what waits for one."""
+    missing = books.missing()
+    schedule.prepare()
+    waiting = [place for place in missing if schedule.waits(place)]
+    at_once = [place for place in missing if not schedule.waits(place)] if waiting else missing
+    workers = means.workers or usable_cpus()
+    if means.executor != LOCAL:
+        from .cluster import play_on_cluster
 
-    Raises:
-        SpecError: fewer than one.
+        books.begin(0.0)
+        play_on_cluster(schedule, missing, means, books.keep, books.flight)
+        return
+    books.begin(forecast(schedule, workers, at_once) if books.watched else 0.0)
+    in_order = not (waiting or books.ahead)
+    for played in play_all(schedule, at_once, workers, held):
+        if in_order:
+            books.append(played)
+        else:
+            books.keep(played)
+        books.flight.reason = books.exhausted()
+        if books.flight.reason:
+            return
+    if waiting:
+        books.flight.told = books.tell
+        play_waiting(schedule, iter(waiting), means.concurrency, books.keep, books.flight)
+
+
+def forecast(schedule: Schedule, workers: int, places: Sequence[int] | None = None) -> float:
+    """Return about how many seconds episodes without a model take, by playing some of them.
+
+    Args:
+        schedule: the episodes.
+        workers: how many processes play them.
+        places: which ones; None for all.
     """
-    if workers is not None and workers < 1:
-        raise SpecError(f"expected at least 1, got workers={workers!r}")
-    return workers or usable_cpus()
-
-
-def forecast(schedule: Schedule, workers: int, done: int = 0) -> float:
-    """Return about how many seconds the episodes from place `done` on take, by playing some of them."""
-    left = len(schedule) - done
-    places = [done + left * at // min(left, _SAMPLES) for at in range(min(left, _SAMPLES))]
-    if not places:
+    if places is None:
+        places = [place for place in range(len(schedule)) if not schedule.waits(place)]
+    some = min(len(places), _SAMPLES)
+    sample = [places[len(places) * at // some] for at in range(some)]
+    if not sample:
         return 0.0
-    for task in {schedule.task(place).id: schedule.task(place) for place in places}.values():
+    for task in {schedule.task(place).id: schedule.task(place) for place in sample}.values():
         schedule.benchmark.plan(task)
     start = perf_counter()
-    for place in places:
+    for place in sample:
         play_one(schedule, place)  # one that breaks is the run's to report
-    return (perf_counter() - start) / len(places) * left / min(workers, usable_cpus(), left)
+    seconds = (perf_counter() - start) / len(sample) * len(places)
+    return seconds / min(workers, usable_cpus(), len(places))

@@ -15,9 +15,11 @@ from bench2robust.core.episode import Assignment, Mode, Task
 from bench2robust.injection import TEXTS_VERSION, assign
 
 from . import registry
+from .cast import Cast
 from .certificate import eligibility
-from .episode import Job, domain_of, run_episode
-from .lines import Episode
+from .episode import Job, domain_of, run_episode, run_episode_async
+from .lines import Episode, episode_id
+from .models import is_chat
 from .spec import RunSpec, select
 from .store import FORMAT
 
@@ -53,7 +55,7 @@ class Schedule:
     def id(self, place: int) -> str:
         """Return the id of the episode at a place."""
         agent, mode, seed, task = self._at(place)
-        return f"{task.id}:{agent}:{mode}:{seed}"
+        return episode_id(task.id, agent, mode, seed)
 
     def task(self, place: int) -> Task:
         """Return the task of the episode at a place."""
@@ -66,11 +68,23 @@ class Schedule:
             AgentError: the agent broke.
             BenchmarkError: the benchmark broke.
         """
-        agent, mode, seed, task = self._at(place)
-        job = Job(
-            task, mode, seed, self._assignment(mode, seed, task), self.spec.injection, self.spec.max_steps
-        )
-        return run_episode(self.benchmark, agents.create(agent), job)
+        return run_episode(self.benchmark, agents.create(self._at(place)[0]), self._job(place))
+
+    def waits(self, place: int) -> bool:
+        """Whether the episode at a place waits for a model: then it is for `play_waiting`."""
+        return is_chat(self._at(place)[0])
+
+    async def play_waiting(self, place: int, cast: Cast) -> Episode:
+        """Play the episode at a place, whose agent is a model.
+
+        Raises:
+            AgentError: the agent broke.
+            BenchmarkError: the benchmark or the user broke.
+            EndpointFatalError: no episode of the run can work.
+            EpisodeLostError: this one is lost to its endpoint.
+        """
+        agent = cast.agent(self._at(place)[0])
+        return await run_episode_async(self.benchmark, agent, cast.user(), self._job(place))
 
     def prepare(self) -> None:
         """Establish the certificates, if a scenario needs them; worker processes then share them."""
@@ -107,6 +121,11 @@ class Schedule:
         rest, seed = divmod(rest, len(spec.seeds))
         agent, mode = divmod(rest, len(spec.modes))
         return spec.agents[agent], spec.modes[mode], spec.seeds[seed], self.tasks[task]
+
+    def _job(self, place: int) -> Job:
+        _, mode, seed, task = self._at(place)
+        assignment = self._assignment(mode, seed, task)
+        return Job(task, mode, seed, assignment, self.spec.injection, self.spec.max_steps)
 
     def _assignment(self, mode: Mode, seed: int, task: Task) -> Assignment:
         if mode is not Mode.INJECT_ALT:

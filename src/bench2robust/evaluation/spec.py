@@ -15,7 +15,9 @@ makes the same object of it::
     effects = "observation"
     mix = "40/60/0"
     block = "random"
-    max-steps = 100
+    max-steps = 100                    # 25 where an agent is a model (paper, Table 12)
+
+The settings of models are those of `models`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from bench2robust.core.episode import Mode
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.injection import Effects, InjectionSpec, Limits, NoiseProfile, ScenarioSpec
 
+from . import models
+from .models import Models, is_chat
+
 SETTINGS = (
     "benchmark",
     "agents",
@@ -47,10 +52,12 @@ SETTINGS = (
     "mix",
     "block",
     "max-steps",
+    *models.SETTINGS,
 )
 ALL = "all"
 _RANGE = re.compile(r"(\d+)-(\d+)")
 _MOST_SEEDS = 100_000
+_STEPS_OF_MODELS = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +79,15 @@ class RunSpec:
     scenarios: ScenarioSpec = field(default_factory=ScenarioSpec)
     max_steps: int = 100
     """Assistant actions after which an episode ends."""
+    models: Models = field(default_factory=Models)
+    """How the agents that are models are asked, and who talks to them."""
 
     def __post_init__(self) -> None:
         for name in self.agents:
-            agents.create(name)
+            if is_chat(name):
+                self.models.of(name)
+            else:
+                agents.create(name)
         for what in ("agents", "modes", "seeds", "tasks"):
             values = getattr(self, what)
             if not values:
@@ -110,17 +122,23 @@ class RunSpec:
             "max-steps": ("max_steps", lambda value: value),
         }
         given = {name: read(settings[key]) for key, (name, read) in readers.items() if key in settings}
+        names = given.get("agents", agents.REFERENCE)
+        if any(map(is_chat, names)):
+            given.setdefault("max_steps", _STEPS_OF_MODELS)
+        else:
+            _refuse_idle(settings)
         scenarios = {key: settings[key] for key in ("mix", "block") if key in settings}
         return cls(
             settings["benchmark"],
             injection=_injection(settings),
             scenarios=ScenarioSpec.from_dict(scenarios),
+            models=Models.from_settings(settings, names),
             **given,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec as JSON values, for the manifest."""
-        return {
+        data = {
             "benchmark": self.benchmark,
             "agents": list(self.agents),
             "modes": [str(mode) for mode in self.modes],
@@ -130,6 +148,9 @@ class RunSpec:
             "scenarios": self.scenarios.to_dict(),
             "max_steps": self.max_steps,
         }
+        return (
+            {**data, "models": self.models.to_dict(self.agents)} if any(map(is_chat, self.agents)) else data
+        )
 
 
 def read_settings(file: Path) -> dict[str, Any]:
@@ -194,6 +215,15 @@ def select(tasks: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
         else:
             raise UnknownNameError("task", name, known)
     return tuple(id_ for id_ in known if id_ in chosen)
+
+
+def _refuse_idle(settings: Mapping[str, Any]) -> None:
+    """Refuse settings of models where there are none: whoever gives them expects them to do something."""
+    idle = next((key for key in models.SETTINGS if key in settings), None)
+    if idle is not None:
+        raise SpecError(
+            f"expected an agent that is a model, such as chat:MODEL, beside {idle}={settings[idle]!r}; add one to agents"
+        )
 
 
 def _expanded(text: str) -> list[int] | None:

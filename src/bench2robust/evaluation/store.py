@@ -3,6 +3,7 @@
 Nothing in it depends on when, where or how concurrently a run was made, so the same command always
 gives the same bytes. Episodes are appended in schedule order, each with one write: whatever moment a
 run is killed at, at most the last line is torn, and opening the folder again cuts that one off.
+Those that ended before their turn wait in a file of their own until then (`journal`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 from bench2robust.core.errors import FolderError
 
-from .lines import Episode, Result, decode, decode_result
+from .journal import PART, Journal, read_early, whole_lines
+from .lines import Episode, Result, decode, decode_result, episode_id
 
 T = TypeVar("T")
 MANIFEST, EPISODES, SUMMARY = "manifest.json", "episodes.jsonl", "summary.json"
@@ -71,7 +74,7 @@ class RunFolder:
             FolderError: a line is no episode, or not the one that belongs there.
         """
         _cut_torn_line(self._file)
-        for number, result in enumerate(read_results(self.path), start=1):
+        for number, result in enumerate(_parsed(self.path / EPISODES, decode_result), start=1):
             expected = next(ids, None)
             if result.id != expected:
                 raise FolderError(
@@ -79,6 +82,10 @@ class RunFolder:
                     "the file was changed: use another folder"
                 )
             yield result
+
+    def journal(self, ids: Iterator[str]) -> Journal:
+        """Return the episodes that ended before their turn; `ids` are those of the whole run, in order."""
+        return Journal(self.path, {name: place for place, name in enumerate(ids)})
 
     def append(self, line: bytes) -> None:
         """Append one line.
@@ -130,7 +137,7 @@ def read_episodes(path: Path) -> Iterator[Episode]:
     Raises:
         FolderError: a line is no episode.
     """
-    return _read(path, decode)
+    return _read(path, decode, lambda episode: episode.result.id)
 
 
 def read_results(path: Path) -> Iterator[Result]:
@@ -139,23 +146,37 @@ def read_results(path: Path) -> Iterator[Result]:
     Raises:
         FolderError: a line is no episode.
     """
-    return _read(path, decode_result)
+    return _read(path, decode_result, lambda result: result.id)
 
 
-def _read(path: Path, read: Callable[[bytes], T]) -> Iterator[T]:
-    file = path / EPISODES
+def _read(path: Path, read: Callable[[bytes], T], name: Callable[[T], str]) -> Iterator[T]:
+    early = (path / PART).exists()
+    seen: set[str] = set()
+    for item in _parsed(path / EPISODES, read):
+        if early:
+            seen.add(name(item))
+        yield item
+    if early:
+        ids = (id_ for id_ in ids_of(read_manifest(path)["spec"]) if id_ not in seen)
+        yield from map(read, read_early(path, ids))
+
+
+def ids_of(spec: Mapping[str, Any]) -> Iterator[str]:
+    """Return the id of every episode of a manifest's spec, in schedule order."""
+    for agent, mode, seed, task in product(*(spec[key] for key in ("agents", "modes", "seeds", "tasks"))):
+        yield episode_id(task, agent, mode, seed)
+
+
+def _parsed(file: Path, read: Callable[[bytes], T]) -> Iterator[T]:
     if not file.exists():
         return
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.endswith(b"\n"):
-                return
-            try:
-                yield read(line)
-            except ValueError as error:
-                raise FolderError(
-                    f"{file} line {number}: {error}; the file was changed: use another folder"
-                ) from error
+    for number, line in enumerate(whole_lines(file), start=1):
+        try:
+            yield read(line)
+        except ValueError as error:
+            raise FolderError(
+                f"{file} line {number}: {error}; the file was changed: use another folder"
+            ) from error
 
 
 def _locked(path: Path) -> int:

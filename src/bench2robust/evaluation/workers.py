@@ -12,7 +12,7 @@ import os
 import signal
 import traceback
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -62,12 +62,14 @@ def usable_cpus() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def play_all(schedule: Schedule, start: int, workers: int, held: tuple[int, ...] = ()) -> Iterator[Played]:
-    """Play every episode from place `start` on, and return them in schedule order.
+def play_all(
+    schedule: Schedule, places: Sequence[int], workers: int, held: tuple[int, ...] = ()
+) -> Iterator[Played]:
+    """Play the episodes at some places, and return them in the same order.
 
     Args:
         schedule: the episodes.
-        start: the first place to play.
+        places: which ones.
         workers: how many processes play (1: this one).
         held: file descriptors that workers must not keep open.
 
@@ -75,15 +77,14 @@ def play_all(schedule: Schedule, start: int, workers: int, held: tuple[int, ...]
         AgentError, BenchmarkError: an agent or the benchmark broke; the message names the episode.
         SubjectError: a worker process died while it played an episode; the message names it.
     """
-    left = len(schedule) - start
-    workers = min(workers, -(-left // 2))
+    workers = min(workers, -(-len(places) // 2))
     if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        for place in range(start, len(schedule)):
+        for place in places:
             yield _sound(play_one(schedule, place), schedule)
         return
     crew = _Crew(schedule, workers, held)
     try:
-        yield from crew.play(range(start, len(schedule)))
+        yield from crew.play(places)
     finally:
         crew.dismiss()
 
@@ -93,12 +94,19 @@ def play_one(schedule: Schedule, place: int) -> Played | Broken:
     try:
         episode = schedule.play(place)
         return Played(place, encode(episode), episode.result)
-    except (AgentError, BenchmarkError) as error:
-        return Broken(place, type(error), str(error))
-    except B2RError as error:
-        return Broken(place, SubjectError, str(error))
     except Exception as error:
-        return Broken(place, RuntimeError, f"{type(error).__name__}: {error}", traceback.format_exc())
+        return broken(place, error)
+
+
+def broken(place: int, error: Exception) -> Broken:
+    """Return what an error says of the episode at a place."""
+    match error:
+        case AgentError() | BenchmarkError():
+            return Broken(place, type(error), str(error))
+        case B2RError():
+            return Broken(place, SubjectError, str(error))
+    trace = "".join(traceback.format_exception(error))
+    return Broken(place, RuntimeError, f"{type(error).__name__}: {error}", trace)
 
 
 def _sound(played: Played | Broken, schedule: Schedule) -> Played:
@@ -130,25 +138,26 @@ class _Crew:
         finally:
             gc.unfreeze()
 
-    def play(self, places: range) -> Iterator[Played]:
+    def play(self, places: Sequence[int]) -> Iterator[Played]:
         """Hand out the places, and return what was played in order.
 
         What broke is raised when its turn comes, so everything before it has been returned by then.
         """
         size = min(_MOST_AT_ONCE, -(-len(places) // (4 * len(self._processes))))
-        chunks = deque(places[at : at + size] for at in range(0, len(places), size))
+        begins = deque(range(0, len(places), size))
         ahead = _AHEAD * size * len(self._processes)
         early: dict[int, Played | Broken] = {}
-        following = places.start
-        while following < places.stop:
-            while self._idle and chunks and chunks[0].start < following + ahead:
-                self._hand(self._idle.pop(), chunks.popleft())
+        following = 0
+        while following < len(places):
+            while self._idle and begins and begins[0] < following + ahead:
+                begin = begins.popleft()
+                self._hand(self._idle.pop(), places[begin : begin + size])
             ready = wait(list(self._playing))
             for worker in [worker for worker in self._playing if worker in ready]:
                 played = self._receive(worker)
                 early[played.place] = played
-            while following in early:
-                yield _sound(early.pop(following), self._schedule)
+            while following < len(places) and places[following] in early:
+                yield _sound(early.pop(places[following]), self._schedule)
                 following += 1
 
     def dismiss(self) -> None:
@@ -158,7 +167,7 @@ class _Crew:
             process.terminate()
             process.join()
 
-    def _hand(self, worker: Connection, places: range) -> None:
+    def _hand(self, worker: Connection, places: Sequence[int]) -> None:
         self._playing[worker] = deque(places)
         with suppress(OSError):  # a worker that is gone is noticed when it should answer
             worker.send(places)

@@ -6,19 +6,42 @@ import asyncio
 import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-from bench2robust.core.errors import SpecError
-from bench2robust.core.ports import Benchmark
+from bench2robust.core.errors import SpecError, UnknownNameError
+from bench2robust.core.ports import Benchmark, Utterance
+from bench2robust.core.tools import ToolCall
 
 from .faults import Fault, Faults, FaultSpec
 from .http import Reply, Request, listen
-from .replay import ForeignConversation, Replay
+from .replay import ForeignConversation, Replay, ServedUser
 from .wire import Answer, Asked, InvalidRequest, read_request
 
+USER = "user"
+"""Name of the model that plays the user."""
 _LEAST_SHOWN = 0.1
 _MOST_SHOWN = 0.9
 """Shares of an answer between which it is cut off."""
+
+
+class ToolUse(StrEnum):
+    """What a served model does with tools, as servers and models differ."""
+
+    NATIVE = "native"
+    """Tools come with the request, calls go back in the message."""
+    TAGS = "tags"
+    """Tools may come with the request, calls go back in Hermes' tags in the text: nobody parses them."""
+    NO_PARSER = "no-parser"
+    """Requests with tools are refused, as by vLLM without a parser; tools in the prompt's text are not."""
+    NONE = "none"
+    """Requests with tools are refused: the model has none."""
+
+
+_REFUSALS = {
+    ToolUse.NO_PARSER: '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+    ToolUse.NONE: "this model does not support tools",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +49,15 @@ class EndpointSpec:
     """What an endpoint serves, and how.
 
     Raises:
-        SpecError: no policy.
+        SpecError: no policy, or a context of no tokens.
+        UnknownNameError: a use of tools that nobody knows.
     """
 
     policies: tuple[str, ...] = ("strategic",)
-    """Reference policies; a policy's name is its model's."""
+    """Reference policies; a policy's name is its model's. A further model, ``user``, plays scripted users."""
     api_key: str | None = None
     """What requests have to carry; None lets everybody in."""
-    tools: bool = True
-    """Whether requests may carry tools, as a server without a tool parser does not allow."""
+    tools: ToolUse = ToolUse.NATIVE
     context: int | None = None
     """Most tokens of a prompt; None for any number."""
     faults: FaultSpec = field(default_factory=FaultSpec)
@@ -42,6 +65,10 @@ class EndpointSpec:
     def __post_init__(self) -> None:
         if not self.policies:
             raise SpecError("expected at least one policy, got policies=()")
+        if self.tools not in list(ToolUse):
+            raise UnknownNameError("tools", str(self.tools), list(ToolUse))
+        if self.context is not None and self.context < 1:
+            raise SpecError(f"expected at least 1 token, got context={self.context!r}")
 
 
 class Endpoint:
@@ -58,7 +85,9 @@ class Endpoint:
 
     def __init__(self, benchmark: Benchmark, spec: EndpointSpec) -> None:
         self._spec = spec
-        self._models = {name: Replay(benchmark, name) for name in spec.policies}
+        self._policies = {name: Replay(benchmark, name) for name in spec.policies}
+        self._user = ServedUser(benchmark)
+        self._models = (*self._policies, USER)
         self._faults = Faults(spec.faults)
 
     async def serve(self, host: str = "127.0.0.1", port: int = 0) -> asyncio.Server:
@@ -103,15 +132,11 @@ class Endpoint:
 
     def _think(self, asked: Asked) -> Reply:
         """Return the undisturbed answer."""
-        model = self._models.get(asked.model)
-        if model is None:
+        if asked.model not in self._models:
             return _unknown(asked.model)
-        if asked.tools and not asked.tagged and not self._spec.tools:
-            return _refusal(
-                400,
-                '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
-                "BadRequestError",
-            )
+        refused = _REFUSALS.get(self._spec.tools) if asked.tools and not asked.in_prompt else None
+        if refused:
+            return _refusal(400, refused, "BadRequestError")
         most = self._spec.context
         if most is not None and asked.prompt_tokens > most:
             return _refusal(
@@ -121,7 +146,12 @@ class Endpoint:
                 "invalid_request_error",
                 "context_length_exceeded",
             )
-        answer = Answer.of(asked, model.next(asked.turns, asked.tools))
+        tagged = asked.in_prompt or self._spec.tools is ToolUse.TAGS
+        if asked.model == USER:
+            action: ToolCall | Utterance = self._user.next(asked.prompt, asked.turns)
+        else:
+            action = self._policies[asked.model].next(asked.turns, asked.tools)
+        answer = Answer.of(asked, action, tagged=tagged)
         return Reply(events=answer.stream()) if asked.stream else Reply(body=answer.whole())
 
     async def _disturbed(self, body: bytes, reply: Reply) -> Reply:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bench2robust import agents
 from bench2robust.agents.reading import classify, parse
@@ -19,8 +19,10 @@ from bench2robust.core.errors import SpecError, UsageError
 from bench2robust.core.ports import Agent, Benchmark, Briefing, Play, Utterance
 from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 
-CLOSING = "I have nothing to add. Goodbye."
-"""What is said when the policy was done already and the conversation goes on all the same."""
+STOP: Final = "###STOP###"
+"""What ends the talk, in the words of the prompts that agents and users are given."""
+_IDLE: Final = 3
+"""Times in a row that the served user has nothing to add before it ends the talk."""
 
 
 class ForeignConversation(UsageError):
@@ -95,6 +97,35 @@ class Replay:
         raise ForeignConversation(problem)
 
 
+class ServedUser:
+    """The scripted user as a model, for agents that talk to a simulated one.
+
+    Args:
+        benchmark: whose tasks it can play.
+    """
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._tasks = benchmark.tasks()
+
+    def next(self, prompt: str, turns: Sequence[Turn]) -> Utterance:
+        """Return what the user says after some turns, in which the assistant is the one who is heard.
+
+        Raises:
+            ForeignConversation: the prompt holds the instructions of no task.
+        """
+        task = next((task for task in self._tasks if task.instructions.strip() in prompt), None)
+        if task is None:
+            raise ForeignConversation("expected the instructions of a task in the prompt, got none")
+        user = agents.Scripted.of(task)
+        words, idle = user.reply(None) or "", 0
+        for turn in [turn for turn in turns if isinstance(turn, Heard)][1:]:
+            words = user.reply(turn.text) or ""
+            idle = idle + 1 if words == agents.NOTHING_TO_ADD else 0
+            if idle >= _IDLE or "Goodbye" in turn.text:
+                return Utterance(STOP, last=True)
+        return Utterance(words)
+
+
 def _follow(play: Play, turns: Sequence[Turn]) -> ToolCall | Utterance:
     """Play until the turns are used up; returns what comes next."""
     try:
@@ -107,7 +138,7 @@ def _follow(play: Play, turns: Sequence[Turn]) -> ToolCall | Utterance:
                     f"expected {_described(action)} of this policy, got {_described(turn)}"
                 )
     except StopIteration:
-        return Utterance(CLOSING, last=True)
+        return Utterance("", last=True)  # it had ended the talk before
     return action
 
 

@@ -12,12 +12,14 @@ from typing import Any
 from bench2robust.core.ports import Utterance
 from bench2robust.core.tools import ToolCall, ToolSpec
 
-from .replay import Answered, Heard, Turn
+from .replay import STOP, Answered, Heard, Turn
 
 _BYTES_PER_TOKEN = 4
 """About what tokenisers of English and JSON come to; usage numbers are made with it."""
 _PIECE = 16
 """Characters in one piece of a stream."""
+_NOTHING_LEFT = "I have nothing to add. Goodbye."
+"""What a policy that was done already says where it cannot end the talk."""
 _TAGGED_CALL = re.compile(r"<tool_call>\s*(\{.*?\})\s*</tool_call>", re.DOTALL)
 _TAGGED_ANSWER = re.compile(r"<tool_response>\s?(.*?)\s?</tool_response>", re.DOTALL)
 _TAGGED_TOOLS = re.compile(r"<tools>\s*(.*?)\s*</tools>", re.DOTALL)
@@ -32,11 +34,13 @@ class Asked:
     """A chat completion request, read."""
 
     model: str
+    prompt: str
+    """The system prompt."""
     turns: Sequence[Turn]
     """Everything from the user's first message on; what the assistant said before is a greeting."""
     tools: Sequence[ToolSpec]
-    tagged: bool
-    """Whether the tools came as text in the prompt, in Hermes' tags, so calls go back the same way."""
+    in_prompt: bool
+    """Whether the tools came as text in the prompt, so calls go back as text too."""
     stream: bool
     with_usage: bool
     """Whether a stream ends with the usage numbers."""
@@ -70,9 +74,10 @@ def read_request(body: bytes) -> Asked:
     limit = data.get("max_completion_tokens", data.get("max_tokens"))
     return Asked(
         model=model,
+        prompt=prompt,
         turns=tuple(_turns(messages)),
         tools=_tools([json.loads(line) for line in listed[-1].splitlines() if line] if listed else given),
-        tagged=bool(listed),
+        in_prompt=bool(listed),
         stream=bool(data.get("stream")),
         with_usage=bool(options.get("include_usage")),
         prompt_tokens=len(json.dumps([messages, given])) // _BYTES_PER_TOKEN + 1,
@@ -154,12 +159,19 @@ class Answer:
     completion_tokens: int
 
     @classmethod
-    def of(cls, asked: Asked, action: ToolCall | Utterance) -> Answer:
-        """Return the answer that does an action; cut short where the request allows few tokens."""
+    def of(cls, asked: Asked, action: ToolCall | Utterance, *, tagged: bool) -> Answer:
+        """Return the answer that does an action; cut short where the request allows few tokens.
+
+        Args:
+            asked: what is answered.
+            action: what the model does.
+            tagged: whether a call is written in Hermes' tags.
+        """
         text, calls, finish = None, [], "stop"
         if isinstance(action, Utterance):
-            text = action.text
-        elif asked.tagged:
+            ends = action.last and STOP in asked.prompt and action.text != STOP
+            text = f"{action.text}\n{STOP}".strip() if ends else action.text or _NOTHING_LEFT
+        elif tagged:
             call = json.dumps({"name": action.name, "arguments": dict(action.arguments)})
             text = f"<tool_call>\n{call}\n</tool_call>"
         else:

@@ -1,0 +1,170 @@
+"""Plays episodes that wait for models, many at a time, in one event loop.
+
+There are as many players as episodes may be in flight; each takes the next place, plays it, hands the
+result over and forgets it. So nothing piles up, whatever the run's length, and a slow disk slows the
+players down.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from bench2robust.core.errors import EndpointError, EpisodeLostError, UsageError
+
+from .cast import Cast
+from .lines import encode
+from .schedule import Schedule
+from .workers import Played, broken
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+_FILES_BESIDE = 128
+"""Files that are open beside the connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """An episode that is lost to its endpoint: it has no score, and is to be played again."""
+
+    place: int
+    problem: str
+
+
+@dataclass(slots=True)
+class Flight:
+    """What is going on, and whether to begin more."""
+
+    reason: str = ""
+    """Why no further episode is begun; empty while they are."""
+    interrupted: bool = False
+    told: Callable[[], None] | None = None
+    """Is called when first interrupted."""
+    in_flight: int = 0
+    cast: Cast | None = None
+    """Whose endpoints are asked."""
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def interrupt(self) -> None:
+        """Begin no further episode; asked a second time, give up those in flight too."""
+        if self.interrupted:
+            for task in self._tasks:
+                task.cancel()
+            return
+        self.interrupted = True
+        self.reason = self.reason or "interrupted"
+        if self.told is not None:
+            self.told()
+
+    def watch(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Remember what to give up."""
+        self._tasks = tasks
+
+
+Keep = Callable[[Played | Lost], None]
+"""Takes what has ended."""
+
+
+def play_waiting(
+    schedule: Schedule, places: Iterator[int], concurrency: int, keep: Keep, flight: Flight
+) -> None:
+    """Play episodes until there are none left or `flight` has a reason.
+
+    Args:
+        schedule: the episodes.
+        places: which ones.
+        concurrency: how many may be in flight.
+        keep: is handed every episode when it ends, in this thread.
+        flight: is asked before every episode; Ctrl-C sets it.
+
+    Raises:
+        UsageError: something that the run needs cannot be; nothing is in flight yet.
+        EndpointFatalError: no episode of the run can work; those in flight are given up.
+        AgentError, BenchmarkError, SubjectError: an agent or the benchmark broke; likewise.
+        KeyboardInterrupt: interrupted, once all that was in flight has ended, or at the second time at once.
+    """
+    allow_files(concurrency + _FILES_BESIDE)
+    asyncio.run(_play(schedule, places, concurrency, keep, flight))
+    if flight.interrupted:
+        raise KeyboardInterrupt
+
+
+async def _play(
+    schedule: Schedule, places: Iterator[int], concurrency: int, keep: Keep, flight: Flight
+) -> None:
+    cast = Cast(schedule.spec.models, concurrency)
+    flight.cast = cast
+
+    async def player() -> None:
+        for place in places:
+            if flight.reason:
+                return
+            flight.in_flight += 1
+            try:
+                keep(await play_one_waiting(schedule, place, cast))
+            finally:
+                flight.in_flight -= 1
+
+    with _ctrl_c(flight):
+        tasks = [asyncio.create_task(player()) for _ in range(concurrency)]
+        flight.watch(tasks)
+        try:
+            await asyncio.gather(*tasks)
+        except asyncio.CancelledError:
+            if not flight.interrupted:
+                raise
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await cast.close()
+
+
+async def play_one_waiting(schedule: Schedule, place: int, cast: Cast) -> Played | Lost:
+    """Play the episode at a place.
+
+    Raises:
+        EndpointFatalError: no episode of the run can work.
+        AgentError, BenchmarkError, SubjectError: an agent or the benchmark broke.
+    """
+    try:
+        episode = await schedule.play_waiting(place, cast)
+        return Played(place, encode(episode), episode.result)
+    except EpisodeLostError as error:
+        return Lost(place, str(error))
+    except (EndpointError, UsageError):
+        raise
+    except Exception as error:
+        raise broken(place, error).error(schedule) from error
+
+
+@contextlib.contextmanager
+def _ctrl_c(flight: Flight) -> Iterator[None]:
+    """Let Ctrl-C, where it can be had, ask `flight` instead of raising."""
+    loop = asyncio.get_running_loop()
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop.add_signal_handler(signal.SIGINT, flight.interrupt)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+
+
+def allow_files(wanted: int) -> None:
+    """Raise this process's limit of open files, as far as it may: every request in flight has a connection."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
