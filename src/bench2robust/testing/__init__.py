@@ -10,8 +10,7 @@ your own: ``assert report.passed, str(report)``.
 
 Two attributes that a benchmark may have, beside what the port asks for, are for this check: ``id_pattern``, a
 regular expression of what its ids look like, and ``exceptions``, task id to the reason why nobody can honestly
-pass the task: then the omniscient policy has to fail it, or to need what the user's words hold no cue for
-(`Plan.ungrounded`), and its gold calls need not fit the schemas.
+pass the task. Exceptions are listed in the report, and not judged by `tasks` and `certificates`.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Report:
     """How many tasks were looked at."""
     checks: tuple[Check, ...]
     exceptions: tuple[Failure, ...] = ()
-    """The tasks that the benchmark says its plans cannot pass, and why."""
+    """The tasks that the benchmark says nobody can honestly pass, and why."""
 
     @property
     def passed(self) -> bool:

@@ -84,7 +84,7 @@ class Subject:
 
     @cached_property
     def exceptions(self) -> dict[str, str]:
-        """The tasks looked at that the benchmark says its plans cannot pass, and why."""
+        """The tasks looked at that the benchmark says nobody can honestly pass, and why."""
         listed: dict[str, str] = getattr(self.benchmark, "exceptions", {})
         return {task.id: listed[task.id] for task in self.tasks if task.id in listed}
 

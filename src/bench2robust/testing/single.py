@@ -127,13 +127,10 @@ def clean(subject: Subject, task: Task) -> Iterator[str]:
 
 
 def certified(subject: Subject, task: Task) -> Iterator[str]:
-    """Check that S1 and S2 are passable, and exceptions not."""
-    solved = subject.passes(task, "omniscient", Mode.INJECT_ALT)
+    """Check that S1 and S2 are passable."""
     if task.id in subject.exceptions:
-        if solved and not subject.benchmark.plan(task).ungrounded:
-            yield "omniscient passes on the user's words, though the task is listed among the exceptions"
         return
-    if not solved:
+    if not subject.passes(task, "omniscient", Mode.INJECT_ALT):
         yield f"omniscient fails in S1: {subject.certificate(task).reasons.get('s2', 'no reason given')}"
         return
     for cls in subject.domain.classes:
