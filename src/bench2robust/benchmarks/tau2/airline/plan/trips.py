@@ -25,7 +25,7 @@ class Upcoming:
     def holds(self, trip: Json, world: World) -> bool:
         """Return whether it has not."""
         dates = [str(flight.get("date")) for flight in flights(trip)]
-        return trip.get("status") != "cancelled" and bool(dates) and min(dates) >= TODAY
+        return bool(dates) and min(dates) >= TODAY
 
 
 @dataclass(frozen=True, slots=True)

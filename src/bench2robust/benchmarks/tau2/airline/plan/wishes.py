@@ -67,10 +67,14 @@ class Cancel:
     """When the policy allows it; None where gold does not ask."""
 
     def writes(self, world: World) -> list[Write]:
-        """One write for each reservation that is meant and may be cancelled."""
+        """One write for each reservation that is meant and may be cancelled.
+
+        One that is cancelled keeps its place: read again, it was this wish that did it.
+        """
         found = []
         for trip in self.trips.of(world):
-            if self.rule is None or self.rule.holds(trip, world):
+            gone = trip.get("status") == "cancelled"
+            if gone or self.rule is None or self.rule.holds(trip, world):
                 call = ToolCall("cancel_reservation", {"reservation_id": trip.get("reservation_id")})
                 found.append(_on_trip(trip, world, call, lambda record: record.get("status") == "cancelled"))
         return found
