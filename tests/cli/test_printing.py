@@ -14,7 +14,7 @@ from bench2robust.benchmarks.tau2 import provider
 from bench2robust.cli import installing
 from bench2robust.cli.main import exit_code
 from bench2robust.cli.printing import duration, in_columns, percent
-from bench2robust.cli.transcript import shorten, transcript
+from bench2robust.cli.transcript import Line, shorten, transcript
 from bench2robust.core.episode import Mode
 from bench2robust.evaluation import RunSpec, load_run, run
 from bench2robust.injection import Limits, Mix, ScenarioSpec
@@ -215,3 +215,11 @@ def test_durations_and_shares():
 
 def test_columns():
     assert in_columns(["a", "n"], [["long", "1"], ["x", "100"]], left=1) == "a       n\nlong    1\nx     100"
+
+
+def test_what_a_model_wrote_beside_a_call_is_shown(folder):
+    run = load_run(folder)
+    episode = next(episode for episode in run.episodes() if episode.trajectory.records)
+    call = next(m for m in episode.trajectory.messages if m.record is not None)
+    call.text = "Let me\nlook."
+    assert Line("aside", "Let me look.", "dim") in transcript(episode)

@@ -158,6 +158,7 @@ def test_an_escalation_that_the_tool_itself_refuses_does_not_end_the_episode():
 def test_steps_are_limited(limit):
     _, episode = played([RENEW] * 9, max_steps=limit)
     assert (episode.trajectory.ended, episode.trajectory.steps) == ("max_steps", limit)
+    assert episode.result.outcome.score.parts == {"database": True, "communicated": True, "finished": False}
 
 
 def test_the_last_word_at_the_last_step_counts():

@@ -19,6 +19,7 @@ from bench2robust.core.episode import (
     Scenario,
     Score,
     Trajectory,
+    Usage,
 )
 from bench2robust.core.errors import AgentError
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
@@ -34,6 +35,8 @@ VALUE = st.recursive(
     max_leaves=5,
 )
 RESPONSE = st.builds(ToolResponse, TEXT, st.booleans())
+COUNT = st.integers(0, 10**9)
+USAGE = st.builds(Usage, COUNT, COUNT, COUNT, st.floats(0, 1e6), st.floats(0, 1e6))
 
 
 @st.composite
@@ -73,6 +76,12 @@ def episodes(draw):
         if draw(st.booleans()):
             by_user = ToolCall(draw(NAME), draw(st.dictionaries(NAME, VALUE, max_size=3)))
             messages.append(Message(Role.USER, draw(TEXT), call=by_user))
+    usage = draw(st.tuples(st.none() | USAGE, st.none() | USAGE))
+    for message in messages:
+        if message.record is not None and message.role is Role.ASSISTANT:
+            message.text = draw(TEXT)
+        if usage != (None, None) and message.role is not Role.TOOL:
+            message.usage = draw(st.none() | USAGE)
     counts = [draw(st.integers(0, 99)) for _ in range(5)]
     score = Score(draw(st.booleans()), draw(st.dictionaries(NAME, st.booleans(), max_size=2)))
     assignment = Assignment(
@@ -84,7 +93,7 @@ def episodes(draw):
     )
     outcome = Outcome(score, draw(st.sampled_from(Escalation)), *counts)
     result = Result(
-        draw(TEXT), draw(NAME), draw(st.sampled_from(Mode)), draw(st.integers(0)), assignment, outcome
+        draw(TEXT), draw(NAME), draw(st.sampled_from(Mode)), draw(st.integers(0)), assignment, outcome, *usage
     )
     ended = draw(st.sampled_from(["done", "escalated", "max_steps"]))
     return Episode(result, Trajectory(messages, calls, outcome.steps, ended))
@@ -166,6 +175,13 @@ def test_what_is_no_episode(line):
         decode(line)
     with pytest.raises(ValueError, match=r".+"):
         decode_result(line)
+
+
+def test_usage_of_a_message_that_is_not_there():
+    data = json.loads(encode(example()))
+    data["usage"] = {"messages": [[99, 1, 1, 1, 0.0]]}
+    with pytest.raises(ValueError, match="not an episode"):
+        decode(json.dumps(data))
 
 
 def test_a_message_for_a_call_that_is_not_there():

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bench2robust.core.episode import Action, Assignment, Escalation, Scenario, Score, Task, Trajectory
+from bench2robust.core.episode import (
+    Action,
+    Assignment,
+    End,
+    Escalation,
+    Scenario,
+    Score,
+    Task,
+    Trajectory,
+)
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.tools import CallRecord, ToolCall, ToolKind, ToolResponse
 from bench2robust.evaluation.outcome import count_blind_repeats, judge
@@ -97,3 +106,13 @@ def test_counts():
     trajectory = Trajectory(records=records, steps=9, ended="done")
     found = judge(trajectory, Score(passed=True), Task("t", ""), Assignment(), KINDS)
     assert (found.calls, found.injections, found.blocked_calls, found.steps) == (6, 3, 1, 9)
+
+
+@pytest.mark.parametrize("end", End)
+def test_an_end_that_is_not_scored_has_failed(end):
+    trajectory, score = Trajectory(ended=end), Score(passed=True, parts={"database": True})
+    judged = judge(trajectory, score, Task("t", ""), Assignment(), KINDS).score
+    if end in ("done", "escalated", "transferred", "out_of_scope"):
+        assert judged == score
+    else:
+        assert judged == Score(passed=False, parts={"database": True, "finished": False})
