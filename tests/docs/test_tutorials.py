@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bench2robust.evaluation import names
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "tutorials" / "write-your-own-benchmark.md"
 
@@ -29,3 +31,9 @@ def test_the_python_on_the_page_runs(page: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert "FAIL" not in done.stdout
+
+
+def test_every_registered_benchmark_is_on_the_list() -> None:
+    listed = set(re.findall(r"`([a-z0-9-]+)`", (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")))
+    ours = {name.removesuffix("-all") for name in names() if not name.startswith("toy-")}
+    assert ours <= listed
