@@ -256,3 +256,13 @@ def test_up_and_down_are_equally_likely():
         run(FACTUAL, [47.84], FieldRules(numeric=("*",)), s)[1][0].delivered > 47.84 for s in range(2000)
     )
     assert abs(ups - 1000) <= 89
+
+
+def test_a_response_that_is_nothing_but_a_state_goes_stale():
+    rules = FieldRules(state=("$",))
+    text, changed = corrupt(STALE, "delivered", rules, DOMAIN.earlier, Draws(0))
+    assert text in DOMAIN.earlier["delivered"]
+    assert [(c.path, c.true, c.delivered) for c in changed] == [("$", "delivered", text)]
+    assert corrupt(STALE, "delivered", FieldRules(state=("status",)), DOMAIN.earlier, Draws(0)) is None
+    for unchanged in ("unknown", "pending", "12.5", ""):
+        assert corrupt(STALE, unchanged, rules, DOMAIN.earlier, Draws(0)) is None

@@ -159,7 +159,7 @@ def payers(trip: Json, draft: Draft) -> Iterator[tuple[Payer, bool]]:
     yield Possible(), True
     for earlier in reversed(draft.wishes):
         if isinstance(earlier, Rebook):
-            yield AsFor(earlier.payer, other=earlier), True
+            yield AsFor(earlier.payer, earlier), True
     yield Original(), False
     yield from ((OfKind(Kind(source), which), False) for source in (GIFT, CARD) for which in Pick)
     yield Possible(Pick.FIRST), False

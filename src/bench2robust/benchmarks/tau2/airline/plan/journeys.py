@@ -16,9 +16,6 @@ from .world import Json, NoMatch, World
 Journey = list[Json]
 """Flights that bring one from an origin to a destination, in order."""
 
-ANY_CABIN = "cheapest"
-"""Stands for the cabin that costs least."""
-
 
 def legs(trip: Json) -> list[Journey]:
     """Split a reservation's flights into the way there and, for a round trip, the way back."""

@@ -119,13 +119,12 @@ class AsFor:
     """The same method as another change of the same reservation, whatever this one costs."""
 
     payer: Payer
-    due: float | None = None
-    """None: what the other change cost is what its method must be able to pay."""
-    other: Costed | None = None
+    other: Costed
+    """The other change: what it costs is what its method must be able to pay."""
 
     def of(self, trip: Json, due: float, world: World) -> str:
         """Return its id."""
-        return self.payer.of(trip, self.other.due(trip, world) if self.other else due, world)
+        return self.payer.of(trip, self.other.due(trip, world), world)
 
 
 class Costed(Protocol):

@@ -25,7 +25,6 @@ _CITIES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What people call the airports' cities and regions; the codes are those of `list_all_airports`."""
 AIRPORTS = frozenset(code for codes in _CITIES.values() for code in codes)
-_CITY_OF = {"JFK": "new york", "EWR": "newark", "LGA": "laguardia"}
 _MONTHS = {name: n for n, name in enumerate(("jan", "feb", "mar", "apr", "may", "jun"), 1)}
 _CABINS = (
     ("basic economy", "basic_economy"),

@@ -126,7 +126,6 @@ class Charged:
     def _of(self, wish: Book, world: World) -> float:
         user, total = world.user(), wish.total(world)
         if self.alone:
-            cabin, legs = wish.offer(world)
-            total = sum(price(leg, cabin) for leg in legs)
+            total = sum(price(leg, wish.cabin) for leg in wish.journeys(world))
         cards = {one.get("id") for one in methods(user) if one.get("source") == CARD}
         return sum(float(str(p["amount"])) for p in wish.shares.of(total, user) if p["payment_id"] in cards)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from bench2robust.core.plan import Fetch
 from bench2robust.core.tools import ToolCall
 
-from .journeys import ANY_CABIN, Find, Journey, Keep, LegChoice, Request, arrival, legs, numbers, price
+from .journeys import Find, Journey, Keep, LegChoice, Request, arrival, legs, numbers, price
 from .paying import Payer, Shares
 from .persons import Persons
 from .policy import (
@@ -276,7 +276,7 @@ class Book:
 
     legs: Legs
     cabin: str
-    """In the user's words, or `ANY_CABIN`."""
+    """In the user's words."""
     persons: tuple[Persons, ...]
     shares: Shares
     bags: int | None = 0
@@ -288,14 +288,14 @@ class Book:
     def writes(self, world: World) -> list[Write]:
         """One write."""
         user, travellers = world.user(), self.travellers(world)
-        cabin, journeys = self.offer(world)
-        total, extra = self._bags(cabin, len(travellers), user)
+        journeys = self.journeys(world)
+        total, extra = self._bags(len(travellers), user)
         arguments = {
             "user_id": world.known.user_id,
             "origin": journeys[0][0].get("origin"),
             "destination": journeys[0][-1].get("destination"),
             "flight_type": "round_trip" if len(journeys) > 1 else "one_way",
-            "cabin": cabin,
+            "cabin": self.cabin,
             "flights": numbers(flight for leg in journeys for flight in leg),
             "passengers": travellers,
             "payment_methods": self.shares.of(self.total(world), user),
@@ -311,21 +311,21 @@ class Book:
         """Return the passengers."""
         return [one for persons in self.persons for one in persons.of(world)]
 
-    def offer(self, world: World) -> tuple[str, list[Journey]]:
-        """Return the cabin and the flights, leg by leg."""
-        cabin = "basic_economy" if self.cabin == ANY_CABIN else self.cabin
-        return cabin, self.legs.of(cabin, len(self.travellers(world)), world)
+    def journeys(self, world: World) -> list[Journey]:
+        """Return the flights, leg by leg."""
+        return self.legs.of(self.cabin, len(self.travellers(world)), world)
 
     def total(self, world: World) -> int:
         """Return what the booking costs."""
-        cabin, journeys = self.offer(world)
         party = len(self.travellers(world))
-        each = sum(price(leg, cabin) for leg in journeys) + (INSURANCE_FEE if self.insurance else 0)
-        return each * party + BAG_FEE * self._bags(cabin, party, world.user())[1]
+        each = sum(price(leg, self.cabin) for leg in self.journeys(world)) + (
+            INSURANCE_FEE if self.insurance else 0
+        )
+        return each * party + BAG_FEE * self._bags(party, world.user())[1]
 
-    def _bags(self, cabin: str, party: int, user: Json) -> tuple[int, int]:
+    def _bags(self, party: int, user: Json) -> tuple[int, int]:
         if self.bags == 0:
             return 0, 0
-        free = free_bags(user, cabin, party)
+        free = free_bags(user, self.cabin, party)
         total = free if self.bags is None else self.bags
         return total, max(0, total - free)
