@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Callable
 from functools import cache
@@ -32,6 +33,9 @@ from bench2robust.core.tools import ToolKind
 from .playing import Played, play
 
 pytestmark = pytest.mark.tau2
+
+if importlib.util.find_spec("tau2") is None:
+    pytest.skip("needs the tau2 wheel: run `b2r setup tau2`", allow_module_level=True)
 
 WRITES = {t.name for t in retail().tools(True) if t.kind is ToolKind.WRITE}
 TASKS = {task.id: task for task in retail().tasks()}
@@ -92,18 +96,28 @@ def test_a_plan_finds_the_same_by_other_routes(blocked: set[str], lost: set[str]
 
 
 @pytest.mark.parametrize("task_id", TASKS)
-def test_a_plan_holds_no_id_that_the_user_did_not_say(task_id: str) -> None:
-    text = repr([g for g in plan(task_id).goals if isinstance(g, WriteGoal | TellGoal)])
+def test_a_plan_holds_no_id_and_no_amount_that_the_user_did_not_say(task_id: str) -> None:
+    """Nowhere: not in goals, notes or lists. A handover's summary is gold's, and is not an argument."""
+    whole = plan(task_id)
+    text = repr([g for g in whole.goals if isinstance(g, WriteGoal | TellGoal)])
+    text += repr(whole.ungrounded) + repr(whole.notes)
     said = TASKS[task_id].instructions
     db = retail_data().db
     for order_id in re.findall(r"W\d{7}", text):
         assert order_id.lstrip("W") in said
-    for number in re.findall(r"'(\d{10})'", text):
+    for number in re.findall(r"(?<!\d)\d{10}(?!\d)", text):
         assert number in said
     assert not re.findall(r"(?:credit_card|gift_card|paypal)_\d+", text)
     assert not [u for u in re.findall(r"[a-z]+_[a-z]+_\d{4}", text) if u in db["users"]]
-    for amount in re.findall(r"bound=(\d+\.\d+)", text):
+    for amount in re.findall(r"\d+\.\d+", text):
         assert f"{float(amount):g}" in said.replace(",", "")
+
+
+def test_the_only_statuses_in_a_plan_are_the_ones_a_tool_demands_or_the_user_names() -> None:
+    """What a tool demands (pending, delivered) narrows the search; the delivered status still decides."""
+    for task_id, task in TASKS.items():
+        for status in re.findall(r"HasStatus\(status='([^']+)'", repr(plan(task_id).goals)):
+            assert status in ("pending", "delivered") or status in task.instructions
 
 
 def test_a_plan_says_how_the_user_can_be_identified_only_by_what_the_user_says() -> None:
@@ -118,13 +132,16 @@ def test_a_plan_says_how_the_user_can_be_identified_only_by_what_the_user_says()
 def test_told_values_all_have_an_expression_and_arguments_without_a_cue_are_listed() -> None:
     lost = {t: n for t in TASKS for n in plan(t).notes if "no expression" in n}
     assert lost == {}
+    unsaid_reasons = ("30", "31", "32", "38", "54", "55", "59", "66", "69")
     assert {t: plan(t).ungrounded for t in TASKS if plan(t).ungrounded} == {
         "0": ("exchange_delivered_order_items.new_item_ids",),
         "1": ("exchange_delivered_order_items.new_item_ids",),
+        "24": ("tell.0",),
         "64": ("modify_pending_order_items.new_item_ids",),
-        "67": ("tell.829.43",),
-        "68": ("tell.829.43",),
+        "67": ("tell.0",),
+        "68": ("tell.0",),
         "100": ("modify_pending_order_items.payment_method_id",),
+        **dict.fromkeys(unsaid_reasons, ("cancel_pending_order.reason",)),
     }
 
 

@@ -1,8 +1,8 @@
 """What a reference policy knows of a task: goals that are decided from delivered facts.
 
-A benchmark compiles each gold solution into a `Plan`. The plan holds no ids, statuses or amounts;
-it says how to find them in what the tools deliver, so a corrupted response really misleads whoever
-follows it. Plans know the domain, policies know how to recover; they meet here:
+A benchmark compiles each gold solution into a `Plan`. The plan holds no ids and no amounts but those
+the user says; it says how to find them in what the tools deliver, so a corrupted response really
+misleads whoever follows it. Plans know the domain, policies know how to recover; they meet here:
 
     policy: "goal, what now, given these facts?"     goal.decide(facts)
     goal:   Need(fetch)   I lack a fact; here are the routes by which it can be had

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from .lines import (
     Except,
@@ -233,7 +233,8 @@ def _variant_extras(old: Json, new: Json, words: Words, truth: Truth) -> Iterato
         if before == value:
             yield Extra(SameAsOld(key))
             continue
-        yield from _ordinal_extras(key, str(before), value, words)
+        sold = sorted({v["options"].get(key, "") for v in variants(truth.products[old["name"]])})
+        yield from _ordinal_extras(key, str(before), value, words, sold)
     bounded = words.has("same or lower", "cheaper", "previous", "same price")
     yield Extra(PriceBound(), bounded)
     yield Extra(ByPrice(highest=False), grounded=False, cost=3)
@@ -251,7 +252,9 @@ def _variant_extras(old: Json, new: Json, words: Words, truth: Truth) -> Iterato
                     yield Extra(LikeOther((status,), key), like, 3)
 
 
-def _ordinal_extras(key: str, before: str, value: str, words: Words) -> Iterator[Extra[VariantCondition]]:
+def _ordinal_extras(
+    key: str, before: str, value: str, words: Words, values: Iterable[str] = ()
+) -> Iterator[Extra[VariantCondition]]:
     a, b = scale(before), scale(value)
     if a is None or b is None or a[0] != b[0] or a[1] == b[1]:
         return
@@ -266,9 +269,10 @@ def _ordinal_extras(key: str, before: str, value: str, words: Words) -> Iterator
     difference = abs(b[1] - a[1])
     if words.has(f"{difference:g}"):
         yield Extra(By(key, b[1] - a[1]), more if up else less)
-    for said in {w for w in words.tokens if scale(w)}:
-        if words.has(f"{value} or above", f"{value} or higher", f"{said} or above"):
-            yield Extra(AtLeast(key, value), cost=1)
+    for floor in values:
+        placed = scale(floor)
+        if placed and placed[1] <= b[1] and words.has(f"{floor} or above", f"{floor} or higher"):
+            yield Extra(AtLeast(key, floor))
 
 
 def _soften(

@@ -67,7 +67,7 @@ def _effective(task: Task, execute: Callable[[ToolCall], ToolResponse]) -> tuple
     for action in task.gold:
         response = execute(action.call)
         if response.error:
-            notes.append(f"left out, genuinely errors: {action.call.signature()}: {response.text}")
+            notes.append(f"left out, genuinely errors: {action.call.name}: {response.text}")
         elif action.call.name in _WISH:
             writes.append(action.call)
     return writes, notes
@@ -154,6 +154,7 @@ def _status_base(status: str, about: Sequence[Json], draft: Draft) -> list[Order
 
 def _cancel(calls: Sequence[ToolCall], draft: Draft) -> Wish:
     reason = str(calls[0].arguments["reason"])
+    draft.note(draft.words.reason(reason), "cancel_pending_order.reason")
     orders = _find_orders(calls, [HasStatus("pending")], (), draft)
     return Cancel(orders, reason)
 

@@ -43,13 +43,13 @@ def tell_goal(tell: Sequence[str], goals: Sequence[Goal], draft: Draft) -> list[
         return []
     wishes = [g.wish for g in goals if isinstance(g, WriteGoal)]
     chosen: list[Value] = []
-    for wanted in tell:
+    for place, wanted in enumerate(tell):
         if any(_says(v, wanted, draft) for v in chosen):
             continue
         for grounded in (True, False):
             value = next((v for v in _candidates(wishes, draft, grounded) if _says(v, wanted, draft)), None)
             if value is not None:
-                draft.note(grounded, f"tell.{wanted}")
+                draft.note(grounded, f"tell.{place}")
                 chosen.append(value)
                 break
         else:
@@ -146,7 +146,7 @@ def _of_order(order: Json, draft: Draft, grounded: bool) -> Iterator[Value]:  # 
         if draft.words.dearest() and dearest.of(order) == [line]:
             yield LinesCost(orders, dearest)
             yield LineText(orders, dearest)
-        if found is not None and base:
+        if found is not None and base and (found[1] or not grounded):
             yield LinesCost(orders, found[0])
             yield from (LineText(orders, found[0], key) for key in line["options"])
 

@@ -171,6 +171,10 @@ class Words:
             for s in self.sentences
         )
 
+    def reason(self, reason: str) -> bool:
+        """Whether the user gives a reason for cancelling, in these or other words."""
+        return self.has(reason, *_REASONS.get(reason, ()))
+
     def amounts(self) -> list[float]:
         """Return the numbers the user says that look like money, in order."""
         found = []
@@ -204,6 +208,12 @@ _SPOKEN = {
     "Sneakers": ("sneaker",),
 }
 """What people say for a product."""
+
+_REASONS = {
+    "no longer needed": ("no longer need", "no longer want", "do not need", "don't need"),
+    "ordered by mistake": ("by mistake", "mistakenly", "by accident"),
+}
+"""What people say for a reason."""
 
 _COMMON = {
     "smart", "set", "kit", "machine", "electric", "portable", "digital", "office", "indoor", "action",
