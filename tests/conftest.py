@@ -62,3 +62,16 @@ def start_b2r():
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def serve_policy(start_b2r):
+    """Serve reference policies in a process of their own; returns the base URL."""
+
+    def start(benchmark: str = "toy-library", *options: str) -> str:
+        process = start_b2r("serve-policy", "--benchmark", benchmark, "--port", "0", *options)
+        url = process.stdout.readline().strip()
+        assert url, process.stderr.read()
+        return url
+
+    return start

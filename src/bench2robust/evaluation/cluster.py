@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 32
 """Episodes without a model that are handed to a worker at a time."""
-_DEATHS: Final = 3
-"""Workers that may die of one episode before the episode is to blame."""
+_DEATHS: Final = 5
+"""Workers that may die while they play one episode before the episode is to blame."""
 _QUIET: Final = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
 
 
@@ -125,6 +125,15 @@ def _connect(ray: Any, means: Means) -> None:
         ) from None
 
 
+@dataclass(slots=True, eq=False)
+class _Worker:
+    """One worker, as the driver sees it."""
+
+    actor: Any
+    load: int = 0
+    """Chunks in its hands."""
+
+
 @dataclass(slots=True)
 class _Cluster:
     """The workers, and who of them is playing what."""
@@ -134,10 +143,9 @@ class _Cluster:
     means: Means
     keep: Keep
     flight: Flight
-    _workers: list[Any] = field(default_factory=list)
-    _load: Counter[int] = field(default_factory=Counter)
-    """Chunks in the hands of a worker, by its place."""
-    _playing: dict[Any, tuple[int, Sequence[int]]] = field(default_factory=dict)
+    _workers: list[_Worker] = field(default_factory=list)
+    """Those that live, as far as is known."""
+    _playing: dict[Any, tuple[_Worker, Sequence[int]]] = field(default_factory=dict)
     _deaths: Counter[int] = field(default_factory=Counter)
     _slots: int = 1
 
@@ -161,25 +169,25 @@ class _Cluster:
         yield from (at_once[at : at + _CHUNK] for at in range(0, len(at_once), _CHUNK))
         yield from ([place] for place in waiting)
 
-    def _hire(self) -> Any:
+    def _hire(self) -> _Worker:
         options = {"num_cpus": 1, "max_restarts": 0, "max_concurrency": self._slots}
         actor = self.ray.remote(**options)(Player)
-        return actor.remote(self.schedule.spec, self.schedule.fingerprint, self._slots)
+        return _Worker(actor.remote(self.schedule.spec, self.schedule.fingerprint, self._slots))
 
-    def _free(self) -> int | None:
+    def _free(self) -> _Worker | None:
         """Return the worker with the least to do, None where all have enough."""
-        least = min(range(len(self._workers)), key=lambda worker: self._load[worker])
-        return least if self._load[least] < self._slots else None
+        least = min(self._workers, key=lambda worker: worker.load)
+        return least if least.load < self._slots else None
 
-    def _hand(self, worker: int, places: Sequence[int]) -> None:
-        self._playing[self._workers[worker].play.remote(list(places))] = (worker, places)
-        self._load[worker] += 1
+    def _hand(self, worker: _Worker, places: Sequence[int]) -> None:
+        self._playing[worker.actor.play.remote(list(places))] = (worker, places)
+        worker.load += 1
         self.flight.in_flight += len(places)
 
     def _receive(self, future: Any) -> list[Sequence[int]]:
         """Keep what has ended; returns what has to be played again because its worker died."""
         worker, places = self._playing.pop(future)
-        self._load[worker] -= 1
+        worker.load -= 1
         self.flight.in_flight -= len(places)
         try:
             results = self.ray.get(future)
@@ -193,14 +201,16 @@ class _Cluster:
             self.keep(result)
         return []
 
-    def _bury(self, worker: int, places: Sequence[int]) -> list[Sequence[int]]:
-        """Replace a dead worker; an episode that killed several is at fault itself."""
+    def _bury(self, worker: _Worker, places: Sequence[int]) -> list[Sequence[int]]:
+        """Replace a dead worker, once; an episode that many die of is to blame itself."""
+        if worker in self._workers:
+            self._workers[self._workers.index(worker)] = self._hire()
         for place in places:
             self._deaths[place] += 1
-            if self._deaths[place] >= _DEATHS and len(places) == 1:
-                raise SubjectError(f"episode={self.schedule.id(place)!r}: {_DEATHS} workers died of it")
-        if not any(who == worker for who, _ in self._playing.values()):
-            self._workers[worker] = self._hire()  # the last of its chunks is back
+            if self._deaths[place] >= _DEATHS:
+                raise SubjectError(
+                    f"episode={self.schedule.id(place)!r}: {_DEATHS} workers died while it was played"
+                )
         return [[place] for place in reversed(places)]
 
 
