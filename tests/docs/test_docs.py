@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SET_UP = ("make", "python3 -m venv")
 """What set-up and CI do themselves, before any test can run."""
 
@@ -22,17 +22,18 @@ def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def commands(page: Path) -> list[list[str]]:
+def commands(page: Path) -> list[str]:
     lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
-    plain = [shlex.split(line, comments=True) for line in lines if not line.startswith(SET_UP)]
-    return [words for words in plain if words]
+    return [line for line in lines if line.strip() and not line.startswith((*SET_UP, "#"))]
 
 
-def run(words: list[str], folder: Path) -> str:
-    assert words[0].removeprefix(".venv/bin/") == "b2r", words
-    program = [str(Path(sys.executable).parent / "b2r"), *words[1:]]
-    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{shlex.join(words)}\n{done.stdout}\n{done.stderr}"
+def run(command: str, folder: Path) -> str:
+    """Run a command the way a reader does: in a shell in which the environment is activated."""
+    activated = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=activated, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
@@ -46,25 +47,31 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if commands(p)], ids=lambda p: p.name)
 def test_every_command_of_a_page_runs(page: Path, checkout: Path) -> None:
-    for words in commands(page):
-        run(words, checkout)
+    for command in commands(page):
+        run(command, checkout)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda p: p.name)
 def test_every_python_block_of_a_page_runs(page: Path, checkout: Path) -> None:
-    for block in blocks(page, "python"):
-        subprocess.run([sys.executable, "-c", block], cwd=checkout, check=True, capture_output=True)
+    text = page.read_text(encoding="utf-8")
+    found = re.findall(r"```python\n(.*?)```(?:\s*```output\n(.*?)```)?", text, re.DOTALL)
+    assert len(found) == len(blocks(page, "python"))
+    for block, output in found:
+        done = subprocess.run(
+            [sys.executable, "-c", block], cwd=checkout, check=True, capture_output=True, text=True
+        )
+        assert not output or done.stdout == output
 
 
 def test_the_table_in_the_readme_is_what_the_command_prints(checkout: Path) -> None:
-    run(["b2r", "run", "--benchmark", "tau2-retail", "--out", "runs/retail"], checkout)
-    printed = run(["b2r", "table", "runs/retail"], checkout)
+    run("b2r run --benchmark tau2-retail --out runs/retail", checkout)
+    printed = run("b2r table runs/retail", checkout)
     assert blocks(ROOT / "README.md", "text") == [printed]
 
 
 def test_the_picture_in_the_readme_is_what_the_command_draws(checkout: Path) -> None:
-    run(["b2r", "run", "--benchmark", "tau2-retail", "--out", "runs/retail"], checkout)
-    run(["b2r", "table", "runs/retail", "--svg", "table.svg"], checkout)
+    run("b2r run --benchmark tau2-retail --out runs/retail", checkout)
+    run("b2r table runs/retail --svg table.svg", checkout)
     assert (checkout / "table.svg").read_text() == (ROOT / "docs" / "images" / "table.svg").read_text()
 
 
