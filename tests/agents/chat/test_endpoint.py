@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from bench2robust.agents.chat import ChatSpec, Endpoint, Prices, Retry
 from bench2robust.agents.chat.endpoint import ContextExceeded
 from bench2robust.agents.chat.history import Heard
-from bench2robust.core.errors import EndpointFatalError, EpisodeLostError
+from bench2robust.core.errors import EndpointFatalError, EpisodeLostError, NotInstalledError
 from bench2robust.core.tools import ToolSpec
 
 from .serving import Answer, Server, Ticks, calls, error, said, serve
@@ -349,3 +351,53 @@ def test_nothing_that_is_said_can_break_a_request():
 
     system, user = serve([said("x")], talk)
     assert (system["content"], user["content"]) == ("a?", "b? \x00")
+
+
+class LiteLLM(ModuleType):
+    """Litellm as far as it is used: answers in objects of its own, errors with a status."""
+
+    def __init__(self, *answers):
+        super().__init__("litellm")
+        self.answers, self.asked = list(answers), []
+
+    async def acompletion(self, **asked):
+        self.asked.append(asked)
+        answer = self.answers.pop(0)
+        if answer.status != 200:
+            failed = Exception(answer.body["error"]["message"])
+            failed.status_code, failed.response = answer.status, SimpleNamespace(headers=answer.headers)
+            raise failed
+        return SimpleNamespace(model_dump=lambda: answer.body, _hidden_params={"response_cost": 0.25})
+
+
+def test_litellm(monkeypatch):
+    module = LiteLLM(error(429, "slow", retry_after="3"), said("Hello"))
+    monkeypatch.setitem(sys.modules, "litellm", module)
+    clock = Ticks()
+
+    async def main():
+        endpoint = Endpoint(ChatSpec("litellm:bedrock/x", max_tokens=5), clock=clock)
+        reply = await endpoint.line("e", 0).ask("sys", HI, [TOOL])
+        await endpoint.close()
+        return reply, endpoint
+
+    reply, endpoint = asyncio.run(main())
+    assert (reply.text, endpoint.usage.cost) == ("Hello", 0.25)
+    assert clock.slept[0] >= 3.0
+    asked = module.asked[1]
+    assert (asked["model"], asked["max_tokens"], asked["num_retries"]) == ("bedrock/x", 5, 0)
+    assert "api_base" not in asked
+    assert asked["tools"] == [TOOL.openai()]
+
+
+@pytest.mark.parametrize(
+    ("module", "model", "message"),
+    [
+        ("litellm", "litellm:x", "pip install litellm"),
+        ("openai", "x", r"pip install 'bench2robust\[models\]'"),
+    ],
+)
+def test_a_client_that_is_missing_says_how_to_get_it(monkeypatch, module, model, message):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NotInstalledError, match=message):
+        Endpoint(ChatSpec(model))

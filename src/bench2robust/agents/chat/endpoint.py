@@ -27,6 +27,10 @@ _CONTEXT, _FILTER = "context", "filter"
 """Failures that belong to the conversation, as they are called on a tape."""
 
 
+_ALWAYS_FATAL = (Kind.NO_KEY, Kind.NO_MONEY, Kind.NO_PARSER)
+"""Failures that end the run whatever has worked before; others do where nothing has."""
+
+
 class ContextExceeded(Exception):
     """The conversation is too long for the model."""
 
@@ -188,64 +192,53 @@ class Endpoint:
 
     async def _give_up(self, failure: Failure, failed: int) -> NoReturn:
         """Raise what a failure means that will not pass."""
-        text, kind = failure.text, failure.kind
-        if kind is Kind.NO_PARSER and self.spec.text_tools is TextTools.AUTO and not self.text_tools:
+        text, kind, spec = failure.text, failure.kind, self.spec
+        if kind is Kind.NO_PARSER and spec.text_tools is TextTools.AUTO and not self.text_tools:
             raise _NoParser
         if kind is Kind.CONTEXT:
             raise ContextExceeded(text)
         if kind is Kind.LOST:
-            raise _Filtered(f"model={self.spec.model!r} was kept from answering ({text})")
-        fatal = {
-            Kind.NO_KEY: self._no_key,
-            Kind.NO_MONEY: self._no_money,
-            Kind.NO_PARSER: self._no_tools,
-            **({} if self._worked else {Kind.NO_TOOLS: self._no_tools, Kind.REFUSED: self._refused}),
-        }
-        if kind is Kind.NO_MODEL and not self._worked:
-            self._die(await self._no_model(text))
-        if kind in fatal:
-            self._die(fatal[kind](text))
-        tried = f"after {failed} attempt{'' if failed == 1 else 's'}"
-        if not self._worked:
-            self._die(
-                f"expected an OpenAI-compatible endpoint at base-url={self.spec.base_url!r}, got no answer "
-                f"{tried} ({text}); start the server or correct the address"
-            )
-        raise EpisodeLostError(f"model={self.spec.model!r} did not answer {tried} ({text})")
+            raise _Filtered(f"model={spec.model!r} was kept from answering ({text})")
+        if kind in _ALWAYS_FATAL or not self._worked:
+            self._dead = await self._fatal(kind, text, failed)
+            raise EndpointFatalError(self._dead)
+        if kind is Kind.RETRY:
+            raise EpisodeLostError(f"model={spec.model!r} did not answer after {_attempts(failed)} ({text})")
+        raise EpisodeLostError(f"model={spec.model!r} refuses a request ({text})")
 
-    def _die(self, text: str) -> NoReturn:
-        self._dead = text
-        raise EndpointFatalError(text)
-
-    def _no_key(self, text: str) -> str:
+    async def _fatal(self, kind: Kind, text: str, failed: int) -> str:
+        """Return the one line that says why no episode can work, and what to do."""
         spec = self.spec
-        if os.environ.get(spec.key_env):
-            return (
-                f"base-url={spec.base_url!r} refuses the API key in ${spec.key_env} ({text}); correct the key"
-            )
-        return f"base-url={spec.base_url!r} wants an API key ({text}); put one into ${spec.key_env}"
-
-    def _no_money(self, text: str) -> str:
-        return f"the account at base-url={self.spec.base_url!r} has nothing left ({text}); top it up"
-
-    def _no_tools(self, text: str) -> str:
-        return (
-            f"model={self.spec.model!r} does not take tools ({text}); use another model or server, "
-            "or set text-tools='on'"
-        )
-
-    def _refused(self, text: str) -> str:
-        return f"base-url={self.spec.base_url!r} refuses what is sent to model={self.spec.model!r} ({text})"
-
-    async def _no_model(self, text: str) -> str:
-        models = await self._connect().models()
-        url, model = self.spec.base_url, self.spec.model
-        if not models:
-            return (
-                f"expected chat completions at base-url={url!r}, got {text} for model={model!r}; "
-                "correct the address (does it end in /v1?) or the model"
-            )
-        return f"unknown model={model!r} at base-url={url!r} ({text}); it serves {', '.join(models[:12])}"
+        where = f"base-url={spec.base_url!r}" if spec.litellm is None else "litellm"
+        match kind:
+            case Kind.NO_KEY if spec.litellm is not None:
+                return f"{where} is refused the model={spec.model!r} ({text}); set the keys that it reads"
+            case Kind.NO_KEY if os.environ.get(spec.key_env):
+                return f"{where} refuses the API key in ${spec.key_env} ({text}); correct the key"
+            case Kind.NO_KEY:
+                return f"{where} wants an API key ({text}); put one into ${spec.key_env}"
+            case Kind.NO_MONEY:
+                return f"the account at {where} has nothing left ({text}); top it up"
+            case Kind.NO_TOOLS | Kind.NO_PARSER:
+                return (
+                    f"model={spec.model!r} does not take tools ({text}); use another model or server, "
+                    "or set text-tools='on'"
+                )
+            case Kind.NO_MODEL:
+                models = await self._connect().models()
+                if models:
+                    return f"unknown model={spec.model!r} at {where} ({text}); it serves {', '.join(models[:12])}"
+                return (
+                    f"expected chat completions at {where}, got {text} for model={spec.model!r}; "
+                    "correct the address (does it end in /v1?) or the model"
+                )
+            case Kind.RETRY:
+                return (
+                    f"expected an OpenAI-compatible endpoint at {where}, got no answer after "
+                    f"{_attempts(failed)} ({text}); start the server or correct the address"
+                )
+            case _:
+                return f"{where} refuses what is sent to model={spec.model!r} ({text})"
 
     def _connect(self) -> Transport:
         if self._transport is None:
@@ -336,6 +329,10 @@ class Line:
             usage.prompt_tokens += reply.prompt_tokens
             usage.completion_tokens += reply.completion_tokens
             usage.cost += cost
+
+
+def _attempts(count: int) -> str:
+    return f"{count} attempt{'' if count == 1 else 's'}"
 
 
 def _is_bug(error: Exception) -> bool:
