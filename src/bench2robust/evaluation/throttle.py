@@ -42,7 +42,7 @@ class Throttle:
             if turn.done() and not turn.cancelled():
                 self.active -= 1  # the turn had just come
                 self._admit()
-            else:
+            elif turn in self._waiting:
                 self._waiting.remove(turn)
             raise
 

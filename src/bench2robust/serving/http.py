@@ -52,22 +52,27 @@ class BadRequest(Exception):
 
 async def converse(handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer the requests of one connection until the peer, or an answer, closes it."""
-    with suppress(ConnectionError, asyncio.IncompleteReadError):
-        while True:
-            try:
-                request = await _read(reader)
-            except BadRequest as error:
-                await _write(writer, Reply(400, {"error": {"message": str(error), "type": "BadRequest"}}))
-                break
-            if request is None:
-                break
-            reply = await handler(request)
-            whole = await _write(writer, reply)
-            if not whole or request.headers.get("connection", "").lower() == "close":
-                break
-    with suppress(ConnectionError):
+    try:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            await _answer_all(handler, reader, writer)
+    finally:
         writer.close()
+    with suppress(ConnectionError):
         await writer.wait_closed()
+
+
+async def _answer_all(handler: Handler, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while True:
+        try:
+            request = await _read(reader)
+        except BadRequest as error:
+            await _write(writer, Reply(400, {"error": {"message": str(error), "type": "BadRequest"}}))
+            return
+        if request is None:
+            return
+        whole = await _write(writer, await handler(request))
+        if not whole or request.headers.get("connection", "").lower() == "close":
+            return
 
 
 async def _read(reader: asyncio.StreamReader) -> Request | None:
