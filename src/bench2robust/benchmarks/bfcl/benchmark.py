@@ -42,6 +42,8 @@ class BfclBenchmark:
     """
 
     domain = "bfcl"
+    id_pattern = r"\bUSR\d{3}\b|\b\d{6,12}\b"
+    """Users, tickets, bookings, transactions, cards, tokens."""
 
     def __init__(self, name: str, category: Category, *, unabridged: bool = False) -> None:
         self.name = name

@@ -149,9 +149,10 @@ def entries(category: Category) -> tuple[Entry, ...]:
         BenchmarkError: its data is missing, or is not what it should be.
     """
     name = f"{_VERSION}_{category}.json"
-    gold = {line["id"]: line["ground_truth"] for line in _read(f"possible_answer/{name}")}
+    lines, answers = _read(name), _read(f"possible_answer/{name}")
     try:
-        return tuple(_entry(line, gold[line["id"]]) for line in _read(name))
+        gold = {line["id"]: line["ground_truth"] for line in answers}
+        return tuple(_entry(line, gold[line["id"]]) for line in lines)
     except (KeyError, TypeError) as error:
         raise BenchmarkError(
             f"expected entries with ground truth in category='{category}', key {error} is missing; {HINT}"

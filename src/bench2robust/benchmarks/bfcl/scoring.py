@@ -79,12 +79,16 @@ def _turns(trajectory: Trajectory, states: Sequence[State], truth: Truth) -> lis
     turns: list[Played] = []
     after = iter(states)
     state = truth.start
+    listening = False
     for message in trajectory.messages:
         if message.role is Role.USER and message.call is None:
             if len(turns) == len(truth.turns):
                 break
             turns.append(Played(state=state))
-        elif message.role is Role.ASSISTANT and message.record is not None and turns:
+            listening = True
+        elif message.role is Role.ASSISTANT and message.record is None:
+            listening = False
+        elif message.role is Role.ASSISTANT and message.record is not None and listening:
             record = trajectory.records[message.record]
             if record.executed:
                 turns[-1].state = state = next(after)

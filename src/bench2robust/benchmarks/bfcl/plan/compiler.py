@@ -151,16 +151,15 @@ class _Compiler:
         """Return where a value comes from; a read that it takes becomes a step."""
         function = every_function()[tool]
         schema = function.spec.parameters["properties"].get(name, {})
-        if _is_choice(value, schema):
-            return Said(value)
         search = self._search(function.spec.description)
+        if _is_choice(value, schema) or (_documented(value, schema) and not search.now.says(value)):
+            return Said(value)
         made = self._created(name, value)
         found = made or search.find(value)
         if found is None:
             found = self._explored(search, value)
         if found is None:
-            if not _documented(value, schema):
-                self.ungrounded.append(what)
+            self.ungrounded.append(what)
             return Said(value)
         self.needed.update(fact for fact in found.facts() if fact in self.answers)
         return found
@@ -182,7 +181,7 @@ class _Compiler:
         if not isinstance(found, Field) or not found.path:
             return None
         other = self._explored(self._search(""), value, only_plain=True)
-        return found if other is None else Recalled(found, other)
+        return Recalled(found, other) if isinstance(other, Field) else found
 
     def _explored(self, search: Search, value: Any, *, only_plain: bool = False) -> Expression | None:
         """Return a field of a read that the ground truth does not show."""

@@ -5,7 +5,7 @@ Guided by gold, and never by what a task is: words first, then fields, then simp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,9 +102,10 @@ class Search:
             return Said(value)
         return self.delivered(value) or (Said(value) if self.before.says(value) else self._composed(value))
 
-    def delivered(self, value: Any) -> Expression | None:
-        """Return an expression over fields alone, or None."""
+    def delivered(self, value: Any, besides: Collection[Expression] = ()) -> Expression | None:
+        """Return an expression over fields alone, or None; rather a field that is not among those `besides`."""
         every = [leaf for known in self.known for leaf in leaves(known)]
+        every.sort(key=lambda leaf: leaf.at in besides)
         for way in (self._equal, self._number, self._part):
             for leaf in every:
                 found = way(leaf, value)
@@ -118,12 +119,19 @@ class Search:
         )
         if whole is not None:
             return whole
-        ways: tuple[Callable[[Any], Expression | None], ...] = (self.delivered, self.find)
-        for way in ways:
-            found = [way(item) for item in value]
-            if None not in found:
-                return Items(tuple(item for item in found if item is not None))
-        return None
+        return self._each(value, self.delivered) or self._each(value, lambda item, besides: self.find(item))
+
+    def _each(
+        self, value: list[Any], way: Callable[[Any, Collection[Expression]], Expression | None]
+    ) -> Expression | None:
+        """Return an expression for each item; equal items are different fields where there are some."""
+        found: list[Expression] = []
+        for item in value:
+            one = way(item, found)
+            if one is None:
+                return None
+            found.append(one)
+        return Items(tuple(found))
 
     def _equal(self, leaf: Leaf, value: Any) -> Expression | None:
         same = leaf.value == value and isinstance(leaf.value, bool) == isinstance(value, bool)
@@ -133,7 +141,7 @@ class Search:
         if not isinstance(value, int | float) or isinstance(value, bool):
             return None
         if isinstance(leaf.value, str):
-            found = numbers(leaf.value)
+            found = [] if leaf.value.isdigit() else numbers(leaf.value)  # an id or a zip code is no number
             sources: list[tuple[Expression, float]] = [
                 (NumberIn(leaf.at, place), number) for place, number in enumerate(found)
             ]
@@ -180,8 +188,10 @@ class Search:
         if not isinstance(value, str):
             return None
         parts: list[str | Expression] = [value]
-        for text, expression in sorted(self._texts(), key=lambda one: -len(one[0])):
-            parts = _inserted(parts, text, expression)
+        texts = sorted(self._texts(), key=lambda one: -len(one[0]))
+        for once in (True, False):  # first every field in one place, so that equal ones are all used
+            for text, expression in texts:
+                parts = _inserted(parts, text, expression, once=once)
         rest = [part for part in parts if isinstance(part, str)]
         if len(rest) == len(parts) or not all(self._spoken(part) for part in rest):
             return None
@@ -218,11 +228,14 @@ class Search:
         return len(bare) <= 1 or self.now.says(bare) or self.before.says(bare)
 
 
-def _inserted(parts: list[str | Expression], text: str, expression: Expression) -> list[str | Expression]:
-    """Put an expression wherever the texts of `parts` hold what it shows, as a whole word."""
+def _inserted(
+    parts: list[str | Expression], text: str, expression: Expression, *, once: bool
+) -> list[str | Expression]:
+    """Put an expression where the texts of `parts` hold what it shows, as a whole word; in one place if `once`."""
     made: list[str | Expression] = []
+    placed = False
     for part in parts:
-        start = part.find(text) if isinstance(part, str) else -1
+        start = part.find(text) if isinstance(part, str) and not (once and placed) else -1
         if not isinstance(part, str) or start < 0:
             made.append(part)
             continue
@@ -231,5 +244,7 @@ def _inserted(parts: list[str | Expression], text: str, expression: Expression) 
             made.append(part)
             continue
         made += [*([before] if before else []), expression]
-        made += _inserted([after], text, expression) if after else []
+        placed = True
+        if after:
+            made += [after] if once else _inserted([after], text, expression, once=False)
     return made

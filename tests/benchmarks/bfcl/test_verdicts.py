@@ -1,0 +1,214 @@
+"""The verdict: gold passes, what is wrong fails, and what is reported as BFCL's verdict is BFCL's."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench2robust.benchmarks.bfcl.functions import written
+from bench2robust.benchmarks.bfcl.scoring import STOCK
+from bench2robust.core.errors import BenchmarkError
+from bench2robust.core.tools import ToolCall, ToolResponse
+
+from . import playing
+from .playing import DOWN, Hand, play
+
+pytestmark = pytest.mark.bfcl
+
+
+def entry_of(benchmark, task):
+    return benchmark.blueprint(task).entry
+
+
+def executed(hand, turns):
+    """The executed calls of a hand as BFCL writes them, turn by turn."""
+    found, records = [], iter(hand.trajectory.records)
+    for _ in range(turns):
+        found.append([])
+    turn = -1
+    for message in hand.trajectory.messages:
+        if message.role == "user":
+            turn += 1
+        elif message.role == "assistant" and message.record is not None:
+            record = next(records)
+            if record.executed:
+                found[turn].append(written(record.call))
+    return found
+
+
+def test_gold_passes_here_and_upstream(category, upstream):
+    for task in category.tasks():
+        score = play(category, task).score()
+        assert score.passed, (task.id, score.parts)
+        assert all(score.parts.values())
+        entry = entry_of(category, task)
+        assert upstream.verdict(entry, [list(lines) for lines in entry.gold])
+
+
+def test_the_tasks_are_the_200_entries_less_the_five(category):
+    assert [task.id for task in category.tasks()] == [str(number) for number in range(200)]
+
+
+WRONG = {
+    "nothing": lambda place, step: [],
+    "first call left out": lambda place, step: [] if place == 0 else [step.call],
+    "every call twice": lambda place, step: [step.call, step.call],
+    "writes left out": lambda place, step: [step.call] if step.reads else [],
+    "reads left out": lambda place, step: [] if step.reads else [step.call],
+    "another text": lambda place, step: [changed(step.call)],
+    "unknown tool": lambda place, step: [ToolCall("no_such_tool")],
+}
+
+
+def changed(call: ToolCall) -> ToolCall:
+    return ToolCall(
+        call.name,
+        {k: f"{v} not" if isinstance(v, str) and k != "folder" else v for k, v in call.arguments.items()},
+    )
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_stock_on_executed_is_upstreams_verdict(base, upstream, how):
+    """On clean trajectories, right or wrong, the reported part is what BFCL's checker says, task by task."""
+    counts = {True: 0, False: 0}
+    for task in base.tasks():
+        hand = Hand(base.open(task))
+        truth = base.truth(task)
+        for turn in truth.turns:
+            for place, step in enumerate(turn.steps):
+                for call in WRONG[how](place, step):
+                    hand.call(call)
+            hand.say()
+        entry = entry_of(base, task)
+        theirs = upstream.verdict(entry, executed(hand, len(truth.turns)))
+        score = hand.score()
+        assert score.parts[STOCK] == theirs, task.id
+        if theirs:
+            assert score.passed, (task.id, score.parts)
+        counts[theirs] += 1
+    assert counts[False] >= 100, counts
+
+
+def test_every_wrong_write_fails_in_both(base, upstream):
+    """One gold write at a time is given another argument; where the public state differs, both say no."""
+    told = 0
+    for task in base.tasks()[::4]:
+        truth, entry = base.truth(task), entry_of(base, task)
+        for number, turn in enumerate(truth.turns):
+            for place, step in enumerate(turn.steps):
+                wrong = changed(step.call)
+                if step.reads or wrong == step.call:
+                    continue
+                hand = Hand(base.open(task))
+                for n, other in enumerate(truth.turns):
+                    for p, each in enumerate(other.steps):
+                        hand.call(wrong if (n, p) == (number, place) else each.call)
+                    hand.say()
+                ours = hand.score()
+                assert ours.parts[STOCK] == upstream.verdict(entry, executed(hand, len(truth.turns)))
+                told += not ours.passed
+    assert told > 60, told
+
+
+TABLE = {
+    "clean": (200, 200),
+    "retried": (200, 200),
+    "writes_down": (5, 7),
+    "reads_down": (8, 9),
+    "writes_lost_and_repeated": (72, 72),
+    "writes_lost": (200, 200),
+    "reads_corrupted": (200, 9),
+    "reads_corrupted_and_read_again": (200, 200),
+}
+"""Simulated agent to passes under BFCL's rule on executed calls, and under ours (measured before, elsewhere)."""
+
+
+@pytest.mark.parametrize("agent", TABLE)
+def test_the_simulated_agents_get_their_verdicts(base, agent):
+    scores = [play(base, task, getattr(playing, agent)).score() for task in base.tasks()]
+    assert (sum(s.parts[STOCK] for s in scores), sum(s.passed for s in scores)) == TABLE[agent]
+
+
+def test_more_steps_than_the_limit_fail_the_entry(base):
+    task = base.tasks()[0]
+    for extra, passes in ((17, True), (18, False)):
+        hand = Hand(base.open(task))
+        for number, turn in enumerate(base.truth(task).turns):
+            for step in turn.steps:
+                hand.call(step.call)
+            for _ in range(extra if number == 0 else 0):
+                hand.call(ToolCall("pwd"))
+            hand.say()
+        score = hand.score()
+        assert score.passed is passes
+        assert score.parts["turns"] is passes
+
+
+def test_a_turn_without_a_call_fails_but_a_blocked_call_is_an_attempt(base):
+    """Task 139: the write of its first turn changes nothing that is not there already."""
+    task = next(t for t in base.tasks() if t.id == "139")
+    for delivered, passes in ((None, False), (DOWN, True)):
+        hand = Hand(base.open(task))
+        for number, turn in enumerate(base.truth(task).turns):
+            for step in turn.steps:
+                if number:
+                    hand.call(step.call)
+                elif delivered:
+                    hand.call(step.call, delivered=delivered, executed=False)
+            hand.say()
+        score = hand.score()
+        assert score.parts["turns"] is passes
+        assert score.passed is (passes and score.parts["state"] and score.parts["answers"])
+
+
+def test_a_write_in_the_wrong_turn_fails(base):
+    task = base.tasks()[2]
+    truth = base.truth(task)
+    hand = Hand(base.open(task))
+    late = truth.turns[1].steps[0].call
+    for number, turn in enumerate(truth.turns):
+        for step in turn.steps:
+            hand.call(ToolCall("pwd") if step.call == late and number == 1 else step.call)
+        if number == 2:
+            hand.call(late)
+        hand.say()
+    assert not hand.score().parts["state"]
+
+
+def test_what_comes_after_the_last_turn_does_not_count(base):
+    """BFCL's talk is over with the last text; an agent that goes on calling has no turn to do so in."""
+    task = base.tasks()[0]
+    hand = play(base, task)
+    hand.call(ToolCall("touch", {"file_name": "late.txt"}))
+    assert hand.score().passed
+
+
+def test_a_talk_that_ends_early_fails_even_where_nothing_is_left_to_do(base):
+    """The last turn of task 167 asks for nothing that can be done; leaving before it is asked is no pass."""
+    task = next(t for t in base.tasks() if t.id == "167")
+    hand = Hand(base.open(task))
+    for turn in base.truth(task).turns[:-1]:
+        for step in turn.steps:
+            hand.call(step.call)
+        if turn is not base.truth(task).turns[-2]:
+            hand.say()
+    assert not hand.score().passed
+    assert play(base, task).score().passed
+
+
+def test_a_trajectory_of_another_environment_is_refused(base):
+    task = base.tasks()[0]
+    mine, other = play(base, task), play(base, task)
+    other.environment.call(ToolCall("pwd"))
+    with pytest.raises(BenchmarkError, match="expected the trajectory of this environment"):
+        other.environment.score(mine.trajectory)
+
+
+def test_handing_over_is_no_attempt(base):
+    task = base.tasks()[6]
+    hand = Hand(base.open(task))
+    assert hand.call(ToolCall("transfer_to_human_agents", {"summary": "stuck"})) == ToolResponse(
+        "Transfer successful"
+    )
+    assert hand.environment.call(ToolCall("transfer_to_human_agents")).error
+    hand.environment._states.pop()
+    assert not hand.score().parts["turns"]
