@@ -296,3 +296,17 @@ def test_construction_does_no_work_per_tool():
     for _ in range(100):
         Injector(InjectionSpec(), 0, "t", domain=domain, tools=many)
     assert (time.perf_counter() - start) / 100 < 50e-4
+
+
+def test_a_record_keeps_the_call_as_it_was_proposed():
+    """Callers reuse argument objects and tools change them; the record must not follow."""
+    shared = {"ids": [1], "name": "a"}
+    injector = Injector(InjectionSpec(profile=NoiseProfile.empty()), 0, "task", domain=Domain("d"), tools=())
+
+    def execute(call):
+        call.arguments["ids"].append(2)
+        return ToolResponse("ok")
+
+    injector.call(ToolCall("write", shared), execute)
+    shared["name"] = "b"
+    assert injector.last().call.arguments == {"ids": [1], "name": "a"}

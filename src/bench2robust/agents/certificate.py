@@ -1,4 +1,4 @@
-"""Two agents that must not pass what is impossible: they certify scenario S3 (design, section 4.8)."""
+"""Two agents that must not pass what is impossible: they certify scenario S3."""
 
 from __future__ import annotations
 

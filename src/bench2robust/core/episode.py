@@ -205,7 +205,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A benchmark's verdict on the live environment that an episode used (design, section 4.9)."""
+    """A benchmark's verdict on the live environment that an episode used."""
 
     passed: bool
     parts: Mapping[str, bool] = field(default_factory=dict)

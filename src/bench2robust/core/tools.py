@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -38,12 +39,25 @@ class ToolSpec:
         return {"type": "function", "function": function}
 
 
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+"""Types of arguments that nobody can change."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call as the agent proposed it."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def copy(self) -> ToolCall:
+        """Return the call as it is now, whatever happens later to the arguments it was made with."""
+        arguments = dict(self.arguments)
+        for value in arguments.values():
+            if type(value) not in _PLAIN:
+                arguments = deepcopy(arguments)
+                break
+        return ToolCall(self.name, arguments)
 
     def signature(self) -> str:
         """Return name and arguments as one string; equal strings mean identical calls."""
@@ -73,7 +87,7 @@ class CallRecord:
     """Everything about one call: what was proposed, executed and delivered are three facts.
 
     Graders get what was executed, the agent gets what was delivered, and `noise`, `blocked` and
-    `genuine_error` say why they differ or agree (design, section 4.1).
+    `genuine_error` say why they differ or agree.
     """
 
     index: int

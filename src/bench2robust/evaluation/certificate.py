@@ -1,4 +1,4 @@
-"""Certificates: what each task is eligible for, established by playing it (design, sections 4.7 and 4.8).
+"""Certificates: what each task is eligible for, established by playing it.
 
 Noise is off and the alternative tools exist. The omniscient agent says what is viable, the agent that
 does nothing and the one that issues the gold writes blind say what is impossible.

@@ -2,7 +2,7 @@
 
 Each works on parsed JSON at the places that the domain's `FieldRules` name, keeps key order, keys and
 JSON types, and reports every value it changed. Where nothing can change it returns None: a fault that
-did not land is not a fault (design, section 4.2).
+did not land is not a fault.
 """
 
 from __future__ import annotations

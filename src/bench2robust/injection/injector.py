@@ -1,4 +1,4 @@
-"""The injector: stands between an agent and the tools of one episode (paper, Algorithm 1; design, section 4)."""
+"""The injector: stands between an agent and the tools of one episode (paper, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Injector:
             tool = self._tools[call.name] = self._meet(call.name)
         ordinal = tool.calls
         tool.calls = ordinal + 1
-        pending = _Pending(call, tool, ordinal)
+        pending = _Pending(call.copy(), tool, ordinal)
         if tool.answer is not None:
             pending.answer = tool.answer
         elif tool.series is not None and tool.draw is not None:

@@ -8,10 +8,15 @@ from typing import Any
 
 from bench2robust.core.errors import SpecError
 
+_HINTS = {
+    "budget": "0 injects nothing, 5 is the paper's",
+    "max_consecutive": "1 allows no two in a row, 2 is the paper's",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The two limits on noise; blocking is outside both (design, section 4.5).
+    """The two limits on noise; blocking is outside both.
 
     Raises:
         SpecError: a budget below 0, a consecutive limit below 1, or something that is no integer.
@@ -28,7 +33,7 @@ class Limits:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise SpecError(
-                    f"expected an integer of at least {least}, got {name}={value!r}; or None: no limit"
+                    f"expected an integer of at least {least}, got {name}={value!r}; {_HINTS[name]}"
                 )
 
     @classmethod

@@ -85,7 +85,7 @@ class ScenarioSpec:
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """What the certificates say about one task (design, sections 4.7 and 4.8)."""
+    """What the certificates say about one task."""
 
     sides: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Class to its counting sides: those by which alone the reference agent gets through."""

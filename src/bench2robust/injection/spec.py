@@ -16,7 +16,7 @@ from .profile import NoiseProfile
 
 
 class Effects(StrEnum):
-    """Whether a fault can keep the call from happening (design, section 4.3)."""
+    """Whether a fault can keep the call from happening."""
 
     OBSERVATION = "observation"
     """The call executes, then its response is corrupted (the paper's observation kernel, Eq. 1)."""

@@ -39,7 +39,7 @@ _MOST_SHOWN: Final = 120
 _FIELD_WHEN_NONE_KNOWN: Final = ("result",)
 
 BLOCK_TYPES: Final = (NoiseType.AUTH_ERROR, NoiseType.SCHEMA_DRIFT)
-"""The types whose texts a blocked tool shows (design, section 4.7)."""
+"""The types whose texts a blocked tool shows."""
 
 
 def field_names(tool: ToolSpec | None, rules: FieldRules | None) -> tuple[str, ...]:
