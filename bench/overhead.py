@@ -200,8 +200,12 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=1_000_000, help="calls of the memory measurement")
     calls = parser.parse_args().calls
     for title, section in SECTIONS.items():
-        print(title)
-        for row in section(calls):
+        print(title, flush=True)
+        try:
+            rows = section(calls)
+        except ModuleNotFoundError as missing:
+            rows = [Row("not measured", "", f"needs {missing.name}: pip install --group dev, b2r setup all")]
+        for row in rows:
             print(f"  {row.what:<48} {row.value:>14}   {row.bound}".rstrip())
         print()
 
