@@ -11,7 +11,9 @@ from bench2robust.core.errors import SpecError
 from bench2robust.evaluation.budget import Budget, Meter
 
 
-@pytest.mark.parametrize("limits", [{"cost": 0}, {"tokens": -1}, {"hours": float("nan")}, {"cost": float("inf")}])
+@pytest.mark.parametrize(
+    "limits", [{"cost": 0}, {"tokens": -1}, {"hours": float("nan")}, {"cost": float("inf")}]
+)
 def test_limits_that_cannot_be(limits):
     with pytest.raises(SpecError, match="expected more than 0, got max-"):
         Budget(**limits)

@@ -76,5 +76,3 @@ def test_the_lost_are_listed_and_the_list_begins_anew(tmp_path, whole):
     run(SPEC, tmp_path, workers=1)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted([MANIFEST, EPISODES, SUMMARY])
     assert load_run(tmp_path).lost == {}
-
-

@@ -47,7 +47,10 @@ def tools(alternatives=True):
 
 
 def opening(task=0):
-    return [{"role": "system", "content": STOP}, {"role": "user", "content": load("toy-library").tasks()[task].instructions}]
+    return [
+        {"role": "system", "content": STOP},
+        {"role": "user", "content": load("toy-library").tasks()[task].instructions},
+    ]
 
 
 def ask(client, **changes):
@@ -74,7 +77,11 @@ def conversation(place, mode=Mode.INJECT_ALT):
 
 def plain(message):
     """Return what a message of the assistant does."""
-    calls = message.get("tool_calls") if isinstance(message, dict) else [c.model_dump() for c in message.tool_calls or ()]
+    calls = (
+        message.get("tool_calls")
+        if isinstance(message, dict)
+        else [c.model_dump() for c in message.tool_calls or ()]
+    )
     content = message["content"] if isinstance(message, dict) else message.content
     if calls:
         return [(c["function"]["name"], json.loads(c["function"]["arguments"])) for c in calls]

@@ -106,6 +106,10 @@ def summary_table(rows: Sequence[Row]) -> str:
     ]
     if Scenario.S3 in scenarios:
         headings.insert(6, "abstained")
+    if any(row.requests for row in rows):
+        headings.append("tokens")
+    if any(row.cost for row in rows):
+        headings.append("cost")
     headings += [scenario.upper() for scenario in scenarios]
     if any(row.ineligible for row in rows):
         headings.append("ineligible")
@@ -139,6 +143,8 @@ def _cell(heading: str, row: Row) -> str:
         "steps": f"{row.steps:.1f}",
         "calls": f"{row.calls:.1f}",
         "injected": f"{row.injections:.2f}",
+        "tokens": amount(row.tokens) if row.requests else NOTHING,
+        "cost": dollars(row.cost) if row.requests else NOTHING,
         "ineligible": ", ".join(f"{s.upper()}: {n}" for s, n in row.ineligible.items()) or NOTHING,
     }
     if heading in simple:

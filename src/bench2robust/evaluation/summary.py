@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import fsum, sqrt
 from typing import Any, Final
 
-from bench2robust.core.episode import Escalation, Mode, Scenario
+from bench2robust.core.episode import Escalation, Mode, Scenario, Usage
 
 from .lines import Result
 
@@ -70,6 +70,11 @@ class Row:
     """By effective scenario."""
     ineligible: dict[Scenario, int]
     """Assigned scenario to the episodes that were not eligible for it and ran as S1."""
+    requests: float = 0.0
+    """Answered requests to models, the user's included; 0 where there is none."""
+    tokens: float = 0.0
+    cost: float = 0.0
+    """US dollars."""
 
 
 @dataclass(slots=True)
@@ -81,6 +86,7 @@ class _Group:
     totals: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     scenarios: dict[Scenario, ScenarioCount] = field(default_factory=dict)
     ineligible: dict[Scenario, int] = field(default_factory=dict)
+    spent: Usage = field(default_factory=Usage)
 
     def add(self, result: Result) -> None:
         outcome, assignment = result.outcome, result.assignment
@@ -89,6 +95,8 @@ class _Group:
         self.escalations[outcome.escalation] += 1
         for name in _COUNTS:
             self.totals[name] += getattr(outcome, name)
+        if (usage := result.spent) is not None:
+            self.spent = self.spent + usage
         count = self.scenarios.setdefault(assignment.effective, ScenarioCount())
         count.episodes += 1
         count.passed += passed
@@ -114,6 +122,9 @@ class _Group:
             blind_repeats=self.totals["blind_repeats"],
             scenarios={s: self.scenarios[s] for s in Scenario if s in self.scenarios},
             ineligible={s: self.ineligible[s] for s in Scenario if s in self.ineligible},
+            requests=self.spent.requests / episodes,
+            tokens=(self.spent.prompt_tokens + self.spent.completion_tokens) / episodes,
+            cost=self.spent.cost / episodes,
         )
 
 
@@ -150,6 +161,7 @@ def to_dict(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 def _row(row: Row) -> dict[str, Any]:
     rate = row.pass_rate
+    models = {"requests": row.requests, "tokens": row.tokens, "cost": row.cost} if row.requests else {}
     return {
         "agent": row.agent,
         "mode": str(row.mode),
@@ -177,4 +189,5 @@ def _row(row: Row) -> dict[str, Any]:
             for scenario, count in row.scenarios.items()
         },
         "ineligible": {str(scenario): count for scenario, count in row.ineligible.items()},
+        **models,
     }

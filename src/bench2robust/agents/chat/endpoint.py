@@ -160,6 +160,8 @@ class Endpoint:
                 self._worked = True
                 return answer
             failed += 1
+            if answer.kind is Kind.NO_PARSER and "tools" in body and self.spec.text_tools is TextTools.AUTO:
+                raise _NoParser  # also where another conversation has found that out meanwhile
             if answer.kind is not Kind.RETRY:
                 await self._give_up(answer, failed)
             draws = draws or Draws("backoff", name, digest(body))
@@ -193,8 +195,6 @@ class Endpoint:
     async def _give_up(self, failure: Failure, failed: int) -> NoReturn:
         """Raise what a failure means that will not pass."""
         text, kind, spec = failure.text, failure.kind, self.spec
-        if kind is Kind.NO_PARSER and spec.text_tools is TextTools.AUTO and not self.text_tools:
-            raise _NoParser
         if kind is Kind.CONTEXT:
             raise ContextExceeded(text)
         if kind is Kind.LOST:
