@@ -113,7 +113,9 @@ def test_another_run_in_the_folder(b2r, tmp_path):
     before = content(tmp_path / "run")
     done = b2r(*SMALL, "--out", "run", "--budget", "4", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith("error: folder='run' holds another run: injection (")
+    assert done.stderr.startswith(
+        "error: folder='run' holds another run: injection.limits.budget (5 there, 4 here) differ"
+    )
     assert done.stderr.count("\n") == 1
     assert content(tmp_path / "run") == before
 

@@ -114,7 +114,7 @@ def test_a_folder_with_another_run_is_refused_and_left_alone(whole, change, name
 
 def test_another_version_is_another_run(whole, monkeypatch):
     monkeypatch.setattr("bench2robust.evaluation.schedule.__version__", "99")
-    with pytest.raises(FolderError, match=r"holds another run: versions .*99"):
+    with pytest.raises(FolderError, match=r"holds another run: versions\.bench2robust .*99"):
         run(SPEC, whole, workers=1)
 
 

@@ -24,11 +24,11 @@ def serve(benchmark: str, spec: EndpointSpec, host: str, port: int) -> None:
 async def _serve(endpoint: Endpoint, models: str, host: str, port: int) -> None:
     server = await endpoint.serve(host, port)
     address = server.sockets[0].getsockname()
-    typer.echo(f"http://{address[0]}:{address[1]}/v1")
-    typer.echo(f"serving {models}; Ctrl-C stops", err=True)
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
+    typer.echo(f"http://{address[0]}:{address[1]}/v1")
+    typer.echo(f"serving {models}; Ctrl-C stops", err=True)
     await stopped.wait()
     server.close()

@@ -218,12 +218,18 @@ def _check_same(path: Path, there: Mapping[str, Any], wanted: Mapping[str, Any])
     )
 
 
-def _differences(there: Any, wanted: Mapping[str, Any]) -> Sequence[str]:
-    """Return ``key (there → wanted)`` for every top-level key whose value differs."""
+def _differences(there: Any, wanted: Mapping[str, Any], within: str = "") -> Sequence[str]:
+    """Return ``key (there → wanted)`` for every key whose value differs, dotted where it is in a table."""
     if not isinstance(there, Mapping):
         return ["manifest"]
-    keys = [key for key in wanted if there.get(key) != wanted[key]]
-    return [f"{key} ({_short(there.get(key))} there, {_short(wanted[key])} here)" for key in keys]
+    found: list[str] = []
+    for key, value in wanted.items():
+        old, name = there.get(key), f"{within}{key}"
+        if isinstance(old, Mapping) and isinstance(value, Mapping) and old.keys() == value.keys():
+            found += _differences(old, value, f"{name}.")
+        elif old != value:
+            found.append(f"{name} ({_short(old)} there, {_short(value)} here)")
+    return found
 
 
 def _short(value: Any) -> str:
