@@ -8,7 +8,6 @@ from bench2robust.core.episode import Message, Score, Task, Trajectory
 from bench2robust.core.ports import User
 from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 
-from .functions import ESCALATION
 from .scoring import judge
 from .truth import Truth
 from .world import Blueprint, State, World
@@ -75,8 +74,8 @@ class BfclEnvironment:
         missing = self._blueprint.withheld(self._turn)
         if missing != self._world.withheld or not self._tools:
             self._world.withheld = missing
-            there = (f.spec for name, f in self._blueprint.tools.items() if name not in missing)
-            self._tools[:] = (*there, ESCALATION)
+            there = self._blueprint.specs
+            self._tools[:] = [spec for spec in there if spec.name not in missing] if missing else there
 
 
 class TurnTaker:

@@ -68,6 +68,9 @@ _TYPES = {
     "string": "string", "boolean": "boolean", "array": "array", "list": "array", "tuple": "array",
 }  # fmt: skip
 
+_PLAIN = frozenset({str, int, bool})
+"""Types of arguments that are passed as they are."""
+
 _FRESH: Mapping[str, tuple[str, ...]] = {"post_tweet": ("tags", "mentions")}
 """Arguments whose default is one list for the whole process; each call gets a list of its own."""
 
@@ -84,10 +87,8 @@ class Function:
     """Copies arguments, so that nothing of the caller's is kept, and makes integers of integral floats
     where the schema says integer (JSON has one number type, the API classes compare 2 and 2.0 as text)."""
 
-    @property
-    def writes(self) -> bool:
-        """Whether it may change the state."""
-        return self.spec.kind is ToolKind.WRITE
+    shows: bool
+    """Whether it may change the public state, which is compared; the current directory is not."""
 
 
 @cache
@@ -140,7 +141,8 @@ def _function(api: str, document: Mapping[str, Any], method: Any) -> Function:
     kind = ToolKind.WRITE if name in WRITES else ToolKind.READ
     spec = ToolSpec(name, document["description"] + _HINT, parameters, kind)
     names = tuple(inspect.signature(method).parameters)[1:]
-    return Function(api, spec, names, _preparation(parameters["properties"], _FRESH.get(name, ())))
+    prepare = _preparation(parameters["properties"], _FRESH.get(name, ()))
+    return Function(api, spec, names, prepare, kind is ToolKind.WRITE and name != "cd")
 
 
 def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -162,7 +164,10 @@ def _preparation(
     properties: Mapping[str, Any], fresh: tuple[str, ...]
 ) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     def prepare(arguments: Mapping[str, Any]) -> dict[str, Any]:
-        ready = {name: _coerced(value, properties.get(name, {})) for name, value in arguments.items()}
+        ready = dict(arguments)
+        for name, value in arguments.items():
+            if type(value) not in _PLAIN:
+                ready[name] = _coerced(value, properties.get(name, {}))
         for name in fresh:
             ready.setdefault(name, [])
         return ready

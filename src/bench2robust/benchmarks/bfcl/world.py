@@ -16,9 +16,9 @@ import pickle
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from bench2robust.core.tools import ToolCall, ToolResponse
+from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 
 from .functions import ESCALATION, Function, functions, parse
 from .provider import STATELESS, Entry, api_class
@@ -30,7 +30,59 @@ TRANSFERRED = "Transfer successful"
 
 _GLOBAL = frozenset({"logarithm", "square_root", "get_outside_temperature_from_google"})
 """Functions that use something of the process: one call at a time."""
+_RANDOM = "_random"
+_PLAIN = frozenset({str, int, float, bool, type(None)})
+_ENCODE = json.JSONEncoder().encode
 _ONE_AT_A_TIME = threading.RLock()
+
+
+class _Generator:
+    """A random generator of an API class, made when it is first used (its state is 625 numbers)."""
+
+    __slots__ = ("_factory", "_made", "_state")
+
+    def __init__(self, factory: Any, state: Any) -> None:
+        self._factory, self._state = factory, state
+        self._made: Any = None
+
+    def copy(self) -> _Generator:
+        """Return one that draws the same numbers from here on."""
+        return _Generator(self._factory, self._state if self._made is None else self._made.getstate())
+
+    def __getattr__(self, name: str) -> Any:
+        if self._made is None:
+            self._made = self._factory()
+            self._made.setstate(self._state)
+        return getattr(self._made, name)
+
+
+class Copy(NamedTuple):
+    """An instance to be copied."""
+
+    pickled: bytes
+    """The instance without its random generator."""
+    generator: _Generator | None
+
+    @classmethod
+    def of(cls, instance: Any) -> Copy:
+        """Keep an instance as it is now."""
+        generator = vars(instance).pop(_RANDOM, None)
+        try:
+            pickled = pickle.dumps(instance)
+        finally:
+            if generator is not None:
+                setattr(instance, _RANDOM, generator)
+        if generator is not None and not isinstance(generator, _Generator):
+            generator = _Generator(type(generator), generator.getstate())
+        return cls(pickled, None if generator is None else generator.copy())
+
+    def instance(self) -> Any:
+        """Return a copy that shares nothing with any other."""
+        # Bytes that this process has made itself.
+        made = pickle.loads(self.pickled)
+        if self.generator is not None:
+            setattr(made, _RANDOM, self.generator.copy())
+        return made
 
 
 class Blueprint:
@@ -49,17 +101,19 @@ class Blueprint:
             if name not in entry.excluded
         }
         """Every function that exists in some turn."""
+        self.specs: tuple[ToolSpec, ...] = (*(function.spec for function in self.tools.values()), ESCALATION)
+        """These as tools, and the one that hands over."""
         made = {api: self._build(api) for api in entry.classes}
-        self.copies: dict[str, bytes] = {api: pickle.dumps(instance) for api, instance in made.items()}
+        self.copies = {api: Copy.of(instance) for api, instance in made.items()}
         self.state: State = {api: public(instance) for api, instance in made.items()}
+        self._missed = {since: names - self._called_before(since) for since, names in entry.missed.items()}
 
     def withheld(self, turn: int) -> frozenset[str]:
         """Return the functions that do not exist yet in a turn.
 
         Where the ground truth itself calls a function before the turn that brings it (in one entry), it exists.
         """
-        missed = ((since, names) for since, names in self.entry.missed.items() if since > turn)
-        return frozenset(name for since, names in missed for name in names - self._called_before(since))
+        return frozenset(name for since, names in self._missed.items() if since > turn for name in names)
 
     def _called_before(self, turn: int) -> frozenset[str]:
         return frozenset(parse(line).name for lines in self.entry.gold[:turn] for line in lines)
@@ -83,7 +137,7 @@ class World:
 
     def __init__(self, blueprint: Blueprint) -> None:
         self._blueprint = blueprint
-        self._copies: Mapping[str, bytes] = blueprint.copies
+        self._copies: Mapping[str, Copy] = blueprint.copies
         self._instances: dict[str, Any] = {}
         self.state: State = blueprint.state
         """The public state now. A new object whenever something has changed, so an old one stays as it was."""
@@ -107,49 +161,51 @@ class World:
         except Exception as error:  # whatever a function raises is its answer, as in BFCL
             return ToolResponse(f"Error during execution: {error}", error=True)
         finally:
-            if function.writes:
-                self._look(function.api, instance)
+            if function.shows:
+                self.state = {**self.state, function.api: public(instance)}
 
     def fork(self) -> World:
         """Return a copy of the world as it is now."""
         other = World(self._blueprint)
-        other._copies = {**self._copies, **{api: pickle.dumps(i) for api, i in self._instances.items()}}
+        other._copies = {**self._copies, **{api: Copy.of(i) for api, i in self._instances.items()}}
         other.state, other.withheld = self.state, self.withheld
         return other
 
     def _instance(self, api: str) -> Any:
         instance = self._instances.get(api)
         if instance is None:
-            # Bytes that `Blueprint` or `fork` made in this process.
-            instance = self._instances[api] = pickle.loads(self._copies[api])
+            instance = self._instances[api] = self._copies[api].instance()
         return instance
-
-    def _look(self, api: str, instance: Any) -> None:
-        now = public(instance)
-        if now != self.state[api]:
-            self.state = {**self.state, api: now}
 
 
 def public(instance: Any) -> Any:
     """Return a frozen copy of the attributes of an instance that BFCL compares."""
     try:
-        return {name: _frozen(value) for name, value in vars(instance).items() if not name.startswith("_")}
+        return {
+            name: value if type(value) in _PLAIN else _frozen(value)
+            for name, value in vars(instance).items()
+            if name[0] != "_"
+        }
     except RecursionError:  # a directory copied into itself: equal to nothing, as in BFCL
         return object()
 
 
 def _frozen(value: Any) -> Any:
-    if isinstance(value, dict):
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        if _PLAIN.issuperset(map(type, value.values())):
+            return value.copy()
         return {key: _frozen(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_frozen(item) for item in value]
-    if isinstance(value, set):
+    if kind is list:
+        return value.copy() if _PLAIN.issuperset(map(type, value)) else [_frozen(item) for item in value]
+    if kind is set:
         return frozenset(value)
-    if hasattr(value, "contents"):  # a directory, which is compared by name and contents
+    held = vars(value)
+    if "contents" in held:  # a directory, which is compared by name and contents
         return ("directory", value.name, {key: _frozen(item) for key, item in value.contents.items()})
-    if hasattr(value, "content"):
-        return ("file", value.name, value.content)
-    return value
+    return ("file", value.name, value.content)
 
 
 def _response(result: Any) -> ToolResponse:
@@ -161,7 +217,7 @@ def _text(result: Any) -> str:
         return result
     if type(result) is dict:
         try:
-            return json.dumps(result)
+            return _ENCODE(result)
         except (TypeError, ValueError):
             return str(result)
     return str(result)
@@ -169,11 +225,11 @@ def _text(result: Any) -> str:
 
 def _says_no(result: Any) -> bool:
     """Whether an answer is the function's own error."""
-    if isinstance(result, dict):
+    if type(result) is dict:
         return "error" in result or (result.get("login_status") is False and "message" in result)
-    if isinstance(result, list) and result:
+    if type(result) is list and result:
         first = result[0]
-        return "error" in first if isinstance(first, dict) else str(first).startswith("Error:")
+        return "error" in first if type(first) is dict else str(first).startswith("Error:")
     return False
 
 

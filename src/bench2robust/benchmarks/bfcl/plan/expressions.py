@@ -61,19 +61,29 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
+class Nth:
+    """The value under the n-th key of an object, as a step of a path."""
+
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
 class Field:
     """A field of a fact."""
 
     fact: str
-    path: tuple[str | int | Key, ...] = ()
+    path: tuple[str | int | Key | Nth, ...] = ()
 
     def value(self, facts: Facts) -> Any:
         """Follow the path."""
         found = known(facts, self.fact)
         try:
             for step in self.path:
-                found = list(found)[step.place] if isinstance(step, Key) else found[step]
-        except (KeyError, IndexError, TypeError):
+                if isinstance(step, Key):
+                    found = list(found)[step.place]
+                else:
+                    found = list(found.values())[step.place] if isinstance(step, Nth) else found[step]
+        except (KeyError, IndexError, TypeError, AttributeError):
             raise Lost(self.fact) from None
         return found
 

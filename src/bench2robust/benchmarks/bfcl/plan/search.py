@@ -16,6 +16,7 @@ from .expressions import (
     Joined,
     Key,
     Members,
+    Nth,
     NumberIn,
     Piece,
     Said,
@@ -60,11 +61,11 @@ def _leaves(value: Any, at: Field) -> Iterator[Leaf]:
     yield Leaf(at, value)
     if isinstance(value, dict):
         for place, (key, item) in enumerate(value.items()):
-            if isinstance(item, dict):
-                # A record by id; the last one is the newest.
-                step = -1 if place == len(value) - 1 else place
-                yield Leaf(Field(at.fact, (*at.path, Key(step))), key)
-            yield from _leaves(item, Field(at.fact, (*at.path, key)))
+            by_id = isinstance(item, dict | list) and any(c.isdigit() for c in key)
+            nth = -1 if place == len(value) - 1 else place  # the last one is the newest
+            if isinstance(item, dict) or by_id:
+                yield Leaf(Field(at.fact, (*at.path, Key(nth))), key)
+            yield from _leaves(item, Field(at.fact, (*at.path, Nth(nth) if by_id else key)))
     elif isinstance(value, list):
         for place, item in enumerate(value):
             last = place == len(value) - 1 and place > 0
