@@ -30,6 +30,7 @@ $(VENV)/.ready: $(VENV)/bin/python pyproject.toml $(PINS)
 
 $(VENV)/.ready-dev: $(VENV)/.ready
 	$(BIN)/pip install --quiet --group dev
+	$(BIN)/b2r setup bfcl
 	@touch $@
 
 check: setup-dev

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from bench import episodes
+from bench import bfcl, episodes
 from bench2robust.benchmarks.tau2.airline import airline
 from bench2robust.core.domain import Domain, FieldRules
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
@@ -188,10 +188,27 @@ def airline_section(calls: int) -> list[Row]:
     ]
 
 
+def bfcl_section(calls: int) -> list[Row]:
+    """Measure gold calls and scored episodes of BFCL multi-turn against its own executor and checker."""
+    rows = []
+    for category in bfcl.Category:
+        cost = bfcl.measure(category)
+        base = category is bfcl.Category.BASE
+        rows += [
+            Row(f"{category.removeprefix('multi_turn_')}: a call there", f"{cost.upstream * 1e6:.0f} µs"),
+            Row("  a call here, state included", f"{cost.ours * 1e6:.0f} µs"),
+            Row("  calls here for one there", f"{cost.ratio:.1f} ×", "at least 5 ×" if base else ""),
+        ]
+    strategic = bfcl.strategic_seconds()
+    rows.append(Row("ours: strategic policy, inject_alt, scored", f"{1 / strategic:,.0f} / CPU s"))
+    return rows
+
+
 SECTIONS: dict[str, Callable[[int], list[Row]]] = {
     "Injector": injector_section,
     "τ²-bench retail episodes": episodes_section,
     "τ²-bench airline episodes": airline_section,
+    "BFCL multi-turn calls": bfcl_section,
 }
 
 
