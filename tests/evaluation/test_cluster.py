@@ -98,7 +98,7 @@ def test_what_cannot_be(tmp_path, monkeypatch):
             tmp_path / "url",
             means=Means(workers=1, executor="ray"),
         )
-    with pytest.raises(SpecError, match="expected a Ray cluster, got executor='ray://127.0.0.1:1'"):
+    with pytest.raises(SpecError, match="expected a Ray cluster, got executor="):
         run(spec, tmp_path / "address", means=Means(executor="ray://127.0.0.1:1"))
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(NotInstalledError, match=r"pip install 'bench2robust\[ray\]'"):
