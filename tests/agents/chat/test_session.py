@@ -252,23 +252,27 @@ def test_tools_that_come_later_are_offered_then():
     assert serve([said("a"), said("b")], talk) == [1, 2]
 
 
-def test_what_was_cancelled_can_be_asked_again():
+@pytest.mark.parametrize(
+    ("first", "reply", "roles"),
+    [(calls(("f", {})), ANSWER, ["assistant", "tool"]), (said("Which?"), "Red.", ["assistant", "user"])],
+)
+def test_what_was_cancelled_can_be_asked_again(first, reply, roles):
     async def talk(endpoint, server):
         session = ChatAgent(endpoint).start(briefing())
-        call = await session.act(None)
+        await session.act(None)
         for _ in range(2):
-            task = asyncio.create_task(session.act(ANSWER))
+            task = asyncio.create_task(session.act(reply))
             before = len(server.requests)
             while len(server.requests) == before:
                 await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        return call, await session.act(ANSWER), server
+        return await session.act(reply), server
 
-    call, last, server = serve([calls(("f", {})), Answer(hang=True), Answer(hang=True), said("Done.")], talk)
-    assert (call, last) == (ToolCall("f", {}), Utterance("Done."))
-    assert [m["role"] for m in server.requests[-1].messages] == ["system", "user", "assistant", "tool"]
+    last, server = serve([first, Answer(hang=True), Answer(hang=True), said("Done.")], talk)
+    assert last == Utterance("Done.")
+    assert [m["role"] for m in server.requests[-1].messages] == ["system", "user", *roles]
     assert server.requests[-1].body == server.requests[1].body
 
 

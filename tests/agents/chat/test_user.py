@@ -108,6 +108,13 @@ def test_a_broken_call_of_the_users_is_repaired_or_lost():
     assert world.done == []
 
 
+def test_a_sound_call_of_the_users_gives_the_chance_back():
+    world = Phone()
+    broken, sound = calls(("toggle", "{")), calls(("toggle", {}))
+    assert talk_with([broken, sound, sound, broken, said("On.")], "Go.", world=world)[0] == ["On."]
+    assert len(world.done) == 2
+
+
 def test_a_user_who_never_stops_acting_is_lost():
     with pytest.raises(EpisodeLostError):
         talk_with([calls(("toggle", {}))] * 40, "Go.", world=Phone())

@@ -100,6 +100,7 @@ class TelecomBenchmark:
         return Toolbox(
             standard=frozenset(agent.tools),
             phone={name: tuple(inspect.signature(tool).parameters) for name, tool in user.tools.items()},
+            phone_specs=tuple(_spec(code.describe(tool), _kind(user, name)) for name, tool in user.tools.items()),
             reads=frozenset((*reads, _ESCALATION, *ALTERNATIVES)),
         )
 
@@ -107,7 +108,7 @@ class TelecomBenchmark:
         code = telecom_code()
         toolkit, added = code.tools(None), AddedTools(None)
         for name, method in toolkit.tools.items():
-            kind = _KINDS.get(toolkit.tool_type(name).value, ToolKind.UTILITY)
+            kind = _kind(toolkit, name)
             yield _spec(code.describe(method), ToolKind.ESCALATION if name == _ESCALATION else kind)
         for name in ALTERNATIVES:
             yield _spec(code.describe(getattr(added, name)), ToolKind.READ, alternative=True)
@@ -117,6 +118,10 @@ class TelecomBenchmark:
 def addendum() -> str:
     """Return the policy addendum of the modes with alternatives."""
     return files(__package__).joinpath("addendum.md").read_text(encoding="utf-8").rstrip("\n")
+
+
+def _kind(toolkit: Any, name: str) -> ToolKind:
+    return _KINDS.get(toolkit.tool_type(name).value, ToolKind.UTILITY)
 
 
 def _spec(tool: Any, kind: ToolKind, *, alternative: bool = False) -> ToolSpec:

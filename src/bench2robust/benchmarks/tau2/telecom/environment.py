@@ -8,7 +8,7 @@ from typing import Any
 
 from bench2robust.core.episode import Message, Role, Score, Script, Task, Trajectory
 from bench2robust.core.randomness import Draws
-from bench2robust.core.tools import ToolCall, ToolResponse
+from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 
 from .alternatives import ALTERNATIVES, AddedTools
 from .user import Parameters, PhoneUser
@@ -26,12 +26,14 @@ class Toolbox:
     """The agent's tools in τ²."""
     phone: Parameters
     """The user's tools, with the names of their parameters."""
+    phone_specs: tuple[ToolSpec, ...]
+    """The same, as a user with a language model is told of them."""
     reads: frozenset[str]
     """Tools of both that change nothing."""
 
 
 class TelecomEnvironment:
-    """One episode's own carrier and phone (`core.ports.Environment` and `core.ports.DualControl`).
+    """One episode's own carrier and phone (`core.ports.Environment`, `DualControl` and `UserTools`).
 
     A response is the text that τ²'s ``Environment.get_response`` gives for the same call, errors
     included, but for the ids of new bills: τ² makes them at random, here they are keyed by the task.
@@ -77,6 +79,10 @@ class TelecomEnvironment:
         response = self._respond(call, self._world.user_tools, self._toolbox.phone, "user")
         self._acts.append(Message(Role.USER, response.text, call=call))
         return response
+
+    def user_tools(self) -> tuple[ToolSpec, ...]:
+        """Return the user's tools."""
+        return self._toolbox.phone_specs
 
     def user(self) -> PhoneUser:
         """Return the user, who holds the phone."""
