@@ -91,6 +91,11 @@ class Server:
         self._tasks: set[asyncio.Task] = set()
         self.requests: list[Request] = []
 
+    @property
+    def connections(self):
+        """How many are open."""
+        return len(self._tasks)
+
     async def __aenter__(self):
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]

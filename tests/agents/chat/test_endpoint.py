@@ -336,10 +336,13 @@ def test_an_endpoint_serves_one_loop_after_the_other():
             spec = ChatSpec("m", server.url)
             endpoint = endpoint or Endpoint(spec)
             endpoint.spec = spec
-            try:
-                return (await endpoint.line("e", 0).ask("sys", HI, ())).text
-            finally:
-                await endpoint.close()
+            text = (await endpoint.line("e", 0).ask("sys", HI, ())).text
+            assert server.connections == 1
+            await endpoint.close()
+            async with asyncio.timeout(5):
+                while server.connections:
+                    await asyncio.sleep(0.01)
+            return text
 
     assert [asyncio.run(main()) for _ in range(2)] == ["x", "x"]
 

@@ -100,7 +100,9 @@ class TelecomBenchmark:
         return Toolbox(
             standard=frozenset(agent.tools),
             phone={name: tuple(inspect.signature(tool).parameters) for name, tool in user.tools.items()},
-            phone_specs=tuple(_spec(code.describe(tool), _kind(user, name)) for name, tool in user.tools.items()),
+            phone_specs=tuple(
+                _spec(code.describe(tool), _kind(user, name)) for name, tool in user.tools.items()
+            ),
             reads=frozenset((*reads, _ESCALATION, *ALTERNATIVES)),
         )
 
