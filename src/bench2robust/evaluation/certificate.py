@@ -13,7 +13,7 @@ from functools import cache
 from bench2robust import agents
 from bench2robust.core.domain import Domain, EquivalenceClass, Side
 from bench2robust.core.episode import Assignment, Mode, Scenario, Task
-from bench2robust.core.ports import Benchmark
+from bench2robust.core.ports import Benchmark, DualControl
 from bench2robust.core.tools import CallRecord, ToolKind
 from bench2robust.injection import Eligibility, InjectionSpec, Mix, NoiseProfile, ScenarioSpec, assign
 
@@ -119,7 +119,16 @@ class _Trial:
         kinds = {tool.name: tool.kind for tool in self.benchmark.tools(alternatives=True)}
         environment = self.benchmark.open(self.task)
         needed: set[str] = set()
+        user, turn = None, 0
         for action in self.task.gold:
+            if turn < action.turn and isinstance(environment, DualControl):
+                # The user's turns may change the environment: take them as gold does.
+                if user is None:
+                    user = environment.user()
+                    user.reply(None)
+                while turn < action.turn:
+                    user.reply("Done.")
+                    turn += 1
             answer = environment.call(action.call)
             if kinds.get(action.call.name) is ToolKind.WRITE and not answer.error:
                 needed.update(self.domain.needs.get(action.call.name, ()))

@@ -11,6 +11,7 @@ import pytest
 from bench2robust import agents, domains
 from bench2robust.agents.reading import parse, read
 from bench2robust.benchmarks import bfcl
+from bench2robust.benchmarks.bfcl import Category
 from bench2robust.benchmarks.bfcl.plan.expressions import Field, Recalled, Said, Sum
 from bench2robust.benchmarks.bfcl.plan.goals import Read, Write
 from bench2robust.benchmarks.bfcl.plan.speech import Speech
@@ -18,7 +19,7 @@ from bench2robust.benchmarks.bfcl.truth import parsed
 from bench2robust.core.episode import Assignment, Mode, Scenario
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.tools import ToolKind, ToolResponse
-from bench2robust.evaluation import Job, run_episode
+from bench2robust.evaluation import Job, certify_task, run_episode
 from bench2robust.injection import InjectionSpec, Limits, NoiseProfile
 
 pytestmark = pytest.mark.bfcl
@@ -285,3 +286,16 @@ def test_the_domain_file_names_fields_that_answers_have(base):
                 seen[step.call.name] = seen.get(step.call.name, False) or bool(paths & step.value.keys())
     assert all(seen.values()), seen
     assert len(seen) > 30
+
+
+@pytest.mark.slow
+def test_certificates(category):
+    """How many tasks can need a switch or be made impossible; functions that come late take no eligibility away."""
+    found = [certify_task(category, task) for task in category.tasks()]
+    assert sum(eligibility.s2 for eligibility in found) >= (
+        70 if category.category is Category.LONG_CONTEXT else 80
+    )
+    assert sum(bool(eligibility.s3) for eligibility in found) >= 140
+    for task, eligibility in zip(category.tasks(), found, strict=True):
+        assert eligibility.s2 or eligibility.reasons["s2"], task.id
+        assert eligibility.s3 or eligibility.reasons["s3"], task.id
