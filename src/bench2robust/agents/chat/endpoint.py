@@ -23,6 +23,8 @@ from .transport import COST, Transport, transport_for
 _NOBODY = 3
 """Attempts after which an address where nobody has ever answered is given up."""
 _SEEDS = 2**31
+_DESCRIBED = 256
+"""Sets of tools whose descriptions are kept."""
 _CONTEXT, _FILTER = "context", "filter"
 """Failures that belong to the conversation, as they are called on a tape."""
 
@@ -96,6 +98,7 @@ class Endpoint:
         """Whether tools and calls travel as text; with `TextTools.AUTO` the server's first answer decides."""
         self._gate, self._clock = gate or Open(), clock or Clock()
         self._transport: Transport | None = None
+        self._described: dict[tuple[int, ...], tuple[tuple[ToolSpec, ...], list[dict[str, Any]]]] = {}
         self._worked = False
         self._dead: str | None = None
         if cassette is None or not cassette.replays_only:
@@ -121,7 +124,7 @@ class Endpoint:
         spec = self.spec
         body: dict[str, Any] = {"model": spec.model, "messages": wire}
         if tools and not self.text_tools:
-            body["tools"] = [tool.openai() for tool in tools]
+            body["tools"] = self._describe(tools)
         for key, value in (
             ("temperature", spec.temperature),
             ("seed", seed),
@@ -130,6 +133,15 @@ class Endpoint:
             if value is not None:
                 body[key] = value
         return {**body, **spec.extra_body}
+
+    def _describe(self, tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+        """Return tools as a request has them; thousands of requests share one description."""
+        key = tuple(map(id, tools))
+        if key not in self._described:
+            if len(self._described) >= _DESCRIBED:
+                self._described.clear()
+            self._described[key] = (tuple(tools), [tool.openai() for tool in tools])
+        return self._described[key][1]
 
     def lacks_parser(self) -> None:
         """Go over to tools as text for the rest of the run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 
@@ -12,6 +12,7 @@ def read(name: str) -> str:
     return files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").rstrip("\n")
 
 
+@lru_cache(maxsize=64)
 def agent_prompt(policy: str, *, ends: bool) -> str:
     """Return the system prompt of an agent.
 
