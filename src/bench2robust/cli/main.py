@@ -8,6 +8,7 @@ cannot be used · 3 a run ended with episodes missing (a budget, lost episodes) 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,6 +137,8 @@ def run(  # noqa: PLR0913 (an option of the command is a parameter here)
     attempts: Annotated[int | None, typer.Option(help="Attempts of one request. [8]")] = None,
     extra_body: Annotated[str | None, typer.Option(help="JSON to add to each request.")] = None,
     executor: Annotated[str | None, typer.Option(help="local, ray or ray://HOST:PORT. [local]")] = None,
+    record: Annotated[Path | None, typer.Option(help="Keep what models answer on this tape.")] = None,
+    replay: Annotated[Path | None, typer.Option(help="Take every answer from this tape.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="Stop before this many dollars.")] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Stop before this many tokens in all.")] = None,
     max_hours: Annotated[float | None, typer.Option(help="Begin nothing after this many hours.")] = None,
@@ -311,6 +314,12 @@ def exit_code(arguments: Sequence[str]) -> int:
         return _failed(str(error), 1)
     except (KeyboardInterrupt, typer.Abort):
         return _failed("interrupted", 130)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; nothing more can be written, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except OSError as error:
+        return _failed(f"{error.strerror}: {error.filename or 'output'}", 1)
     except Exception as error:
         # Typer's own complaints; which class they have depends on its version.
         describe = getattr(error, "format_message", None)

@@ -101,7 +101,7 @@ class Schedule:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits that are equal exactly for runs with equal results."""
+        """Sixteen hexadecimal digits; runs with the same digits have the same results."""
         text = json.dumps(self.identity, sort_keys=True)
         return blake2b(text.encode(), digest_size=8).hexdigest()
 

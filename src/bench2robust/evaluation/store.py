@@ -1,7 +1,7 @@
 """The run folder: ``manifest.json``, ``episodes.jsonl`` (append-only), ``summary.json``.
 
-Nothing in it depends on when, where or how concurrently a run was made, so the same command always
-gives the same bytes. Episodes are appended in schedule order, each with one write: whatever moment a
+Nothing in it depends on when, where or how concurrently a run was made (the manifest does name the
+Python version), so the same command always gives the same bytes. Episodes are appended in schedule order, each with one write: whatever moment a
 run is killed at, at most the last line is torn, and opening the folder again cuts that one off.
 Those that ended before their turn wait in a file of their own until then (`journal`).
 """
@@ -128,6 +128,11 @@ def read_manifest(path: Path) -> dict[str, Any]:
     found = manifest.get("format") if isinstance(manifest, dict) else None
     if found != FORMAT:
         raise FolderError(f"expected format {FORMAT} in '{file}', got format={found!r}")
+    for key, kind in (("fingerprint", str), ("episodes", int), ("spec", dict)):
+        if not isinstance(manifest.get(key), kind):
+            raise FolderError(
+                f"expected {key!r} ({kind.__name__}) in '{file}', got {key}={manifest.get(key)!r}"
+            )
     return dict(manifest)
 
 
