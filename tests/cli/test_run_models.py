@@ -149,6 +149,24 @@ def test_a_dry_run_samples_and_writes_nothing(serve_policy, b2r, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_tape_replaces_the_endpoint(serve_policy, b2r, tmp_path):
+    """Record once; replayed with nobody at the address it is the same run."""
+    recorded = b2r(*arguments(serve_policy(), "--record", "tape.jsonl", "--out", "first"), cwd=tmp_path)
+    assert recorded.returncode == 0, recorded.stderr
+    nobody = arguments("http://127.0.0.1:9/v1", "--replay", "tape.jsonl", "--concurrency", "3")
+    replayed = b2r(*nobody, "--out", "second", cwd=tmp_path)
+    assert replayed.returncode == 0, replayed.stderr
+    assert content(tmp_path / "second") == content(tmp_path / "first")
+    for given, says in (
+        (("--replay", "none.jsonl"), "expected a tape to replay"),
+        (("--record", "a", "--replay", "b"), "expected one tape on one machine"),
+        (("--record", "a", "--executor", "ray"), "beside executor='ray'"),
+    ):
+        done = b2r(*arguments("http://127.0.0.1:9/v1", *given, "--out", "third"), cwd=tmp_path)
+        assert done.returncode == 2
+        assert says in done.stderr
+
+
 def test_what_is_lost_is_in_the_footer_and_the_exit_code(serve_policy, b2r, tmp_path):
     url = serve_policy("toy-library", "--faults", "500=0.25")
     done = b2r(*arguments(url, "--attempts", "2", "--out", "run"), cwd=tmp_path)

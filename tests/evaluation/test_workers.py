@@ -41,12 +41,16 @@ def mishap():
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 def test_any_number_of_workers_gives_the_same_lines_in_the_same_order(undisturbed, workers):
-    assert [played.line for played in play_all(Schedule(SPEC), range(len(Schedule(SPEC))), workers)] == undisturbed
+    assert [
+        played.line for played in play_all(Schedule(SPEC), range(len(Schedule(SPEC))), workers)
+    ] == undisturbed
 
 
 @pytest.mark.parametrize("start", [1, 333, 419, 420])
 def test_a_run_is_taken_up_anywhere(undisturbed, start):
-    assert [played.line for played in play_all(Schedule(SPEC), range(start, len(Schedule(SPEC))), 2)] == undisturbed[start:]
+    assert [
+        played.line for played in play_all(Schedule(SPEC), range(start, len(Schedule(SPEC))), 2)
+    ] == undisturbed[start:]
 
 
 def test_the_same_in_any_order_of_tasks(undisturbed):

@@ -24,6 +24,8 @@ _MEANS: Final[Mapping[str, tuple[Any, str]]] = {
     "workers": (int, "an integer"),
     "concurrency": (int, "an integer"),
     "executor": (str, "a text"),
+    "record": ((str, Path), "a file"),
+    "replay": ((str, Path), "a file"),
     "max-cost": ((int, float), "a number"),
     "max-tokens": (int, "an integer"),
     "max-hours": ((int, float), "a number"),
@@ -84,6 +86,7 @@ def _means(settings: dict[str, Any]) -> Means:
         value = settings.pop(key)
         if isinstance(value, bool) or not isinstance(value, kind):
             raise SpecError(f"expected {expected}, got {key}={value!r}")
+        value = Path(value) if key in ("record", "replay") else value
         (limits if key.startswith("max-") else given)[key.removeprefix("max-")] = value
     return Means(**given, budget=Budget(**limits))
 

@@ -6,6 +6,7 @@ from functools import partial
 
 from bench2robust import agents
 from bench2robust.agents.chat.agent import ChatAgent
+from bench2robust.agents.chat.cassette import Cassette
 from bench2robust.agents.chat.endpoint import Endpoint
 from bench2robust.agents.chat.spec import ChatSpec
 from bench2robust.agents.chat.user import LLMUser
@@ -23,10 +24,12 @@ class Cast:
     Args:
         models: the models, and how to ask them.
         most: the limit of requests on their way to one address.
+        cassette: records or replays what all models answer; None for neither.
     """
 
-    def __init__(self, models: Models, most: int) -> None:
-        self._models, self._most = models, most
+    def __init__(self, models: Models, most: int, cassette: Cassette | None = None) -> None:
+        self.most = most
+        self._models, self._cassette = models, cassette
         self._gates: dict[str, Throttle] = {}
         self._agents: dict[str, AwaitingAgent] = {}
         self._endpoints: list[Endpoint] = []
@@ -40,7 +43,7 @@ class Cast:
     @property
     def limit(self) -> int:
         """How many requests may be on their way now, to all addresses together."""
-        return sum(int(gate.limit) for gate in self._gates.values()) or self._most
+        return sum(int(gate.limit) for gate in self._gates.values()) or self.most
 
     def agent(self, name: str) -> AwaitingAgent:
         """Return the agent of that name, the same one every time.
@@ -69,9 +72,11 @@ class Cast:
         """Close every connection."""
         for endpoint in self._endpoints:
             await endpoint.close()
+        if self._cassette is not None:
+            self._cassette.close()
 
     def _connect(self, spec: ChatSpec) -> Endpoint:
-        gate = self._gates.setdefault(spec.base_url, Throttle(self._most))
-        endpoint = Endpoint(spec, gate=gate)
+        gate = self._gates.setdefault(spec.base_url, Throttle(self.most))
+        endpoint = Endpoint(spec, cassette=self._cassette, gate=gate)
         self._endpoints.append(endpoint)
         return endpoint

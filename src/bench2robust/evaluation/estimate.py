@@ -8,6 +8,7 @@ from typing import Any
 from bench2robust.core.episode import Usage
 from bench2robust.core.errors import EpisodeLostError
 
+from .cast import Cast
 from .inflight import Flight, Lost, play_waiting
 from .schedule import Schedule
 from .workers import Played
@@ -55,7 +56,8 @@ def sample(schedule: Schedule, concurrency: int) -> Estimate:
     some = min(len(places), _SAMPLES)
     ended: list[Played | Lost] = []
     chosen = [places[len(places) * at // some] for at in range(some)]
-    play_waiting(schedule, iter(chosen), min(concurrency, some), ended.append, Flight())
+    cast = Cast(schedule.spec.models, min(concurrency, some))
+    play_waiting(schedule, iter(chosen), cast, ended.append, Flight())
     spent = [item.result.spent or Usage() for item in ended if isinstance(item, Played)]
     if not spent:
         raise EpisodeLostError(next(item.problem for item in ended if isinstance(item, Lost)))

@@ -72,15 +72,13 @@ Keep = Callable[[Played | Lost], None]
 """Takes what has ended."""
 
 
-def play_waiting(
-    schedule: Schedule, places: Iterator[int], concurrency: int, keep: Keep, flight: Flight
-) -> None:
+def play_waiting(schedule: Schedule, places: Iterator[int], cast: Cast, keep: Keep, flight: Flight) -> None:
     """Play episodes until there are none left or `flight` has a reason.
 
     Args:
         schedule: the episodes.
         places: which ones.
-        concurrency: how many may be in flight.
+        cast: who plays; as many episodes are in flight as it may make requests. It is closed at the end.
         keep: is handed every episode when it ends, in this thread.
         flight: is asked before every episode; Ctrl-C sets it.
 
@@ -90,16 +88,13 @@ def play_waiting(
         AgentError, BenchmarkError, SubjectError: an agent or the benchmark broke; likewise.
         KeyboardInterrupt: interrupted, once all that was in flight has ended, or at the second time at once.
     """
-    allow_files(concurrency + _FILES_BESIDE)
-    asyncio.run(_play(schedule, places, concurrency, keep, flight))
+    allow_files(cast.most + _FILES_BESIDE)
+    asyncio.run(_play(schedule, places, cast, keep, flight))
     if flight.interrupted:
         raise KeyboardInterrupt
 
 
-async def _play(
-    schedule: Schedule, places: Iterator[int], concurrency: int, keep: Keep, flight: Flight
-) -> None:
-    cast = Cast(schedule.spec.models, concurrency)
+async def _play(schedule: Schedule, places: Iterator[int], cast: Cast, keep: Keep, flight: Flight) -> None:
     flight.cast = cast
 
     async def player() -> None:
@@ -113,7 +108,7 @@ async def _play(
                 flight.in_flight -= 1
 
     with _ctrl_c(flight):
-        tasks = [asyncio.create_task(player()) for _ in range(concurrency)]
+        tasks = [asyncio.create_task(player()) for _ in range(cast.most)]
         flight.watch(tasks)
         try:
             await asyncio.gather(*tasks)

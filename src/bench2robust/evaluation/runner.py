@@ -9,10 +9,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
+from bench2robust.agents.chat.cassette import Cassette, TapeMode
 from bench2robust.core.errors import SpecError, UnknownNameError
 
 from .books import Books, Watch
 from .budget import Budget, Meter
+from .cast import Cast
 from .inflight import play_waiting
 from .journal import read_lost
 from .lines import Episode
@@ -94,6 +96,10 @@ class Means:
     executor: str = LOCAL
     """``local``, ``ray`` (a cluster that is there, or else one on this machine) or ``ray://HOST:PORT``."""
     budget: Budget = field(default_factory=Budget)
+    record: Path | None = None
+    """A tape for what models answer; what it has already is played from it."""
+    replay: Path | None = None
+    """A tape that gives every answer; no model is asked."""
 
     def __post_init__(self) -> None:
         for name in ("workers", "concurrency"):
@@ -102,6 +108,22 @@ class Means:
                 raise SpecError(f"expected at least 1, got {name}={value!r}")
         if self.executor not in (LOCAL, RAY) and not self.executor.startswith(f"{RAY}://"):
             raise UnknownNameError("executor", self.executor, (LOCAL, RAY, f"{RAY}://HOST:PORT"))
+        tape = self.record or self.replay
+        if tape and ((self.record and self.replay) or self.executor != LOCAL):
+            other = "replay" if self.executor == LOCAL else f"executor={self.executor!r}"
+            raise SpecError(
+                f"expected one tape on one machine, got tape='{tape}' beside {other}; leave one out"
+            )
+
+    def cassette(self) -> Cassette | None:
+        """Return the tape, opened.
+
+        Raises:
+            SpecError: it cannot be read or written.
+        """
+        if self.replay is not None:
+            return Cassette(self.replay, TapeMode.REPLAY)
+        return None if self.record is None else Cassette(self.record, TapeMode.AUTO)
 
 
 def run(
@@ -130,17 +152,19 @@ def run(
     """
     means = means or Means(workers)
     schedule = Schedule(spec)
+    cassette = means.cassette()
     with RunFolder(Path(out), schedule.manifest()) as folder:
         books = Books(schedule, folder, Meter(means.budget), watch)
         try:
-            _play_missing(schedule, books, means, (folder.fileno(),))
+            cast = Cast(spec.models, means.concurrency, cassette)
+            _play_missing(schedule, books, means, cast, (folder.fileno(),))
             books.finish()
         finally:
             books.close()
     return replace(load_run(out), stopped=books.flight.reason)
 
 
-def _play_missing(schedule: Schedule, books: Books, means: Means, held: tuple[int, ...]) -> None:
+def _play_missing(schedule: Schedule, books: Books, means: Means, cast: Cast, held: tuple[int, ...]) -> None:
     """Play what is missing: first what needs no model, in processes, then what waits for one."""
     missing = books.missing()
     schedule.prepare()
@@ -165,7 +189,7 @@ def _play_missing(schedule: Schedule, books: Books, means: Means, held: tuple[in
             return
     if waiting:
         books.flight.told = books.tell
-        play_waiting(schedule, iter(waiting), means.concurrency, books.keep, books.flight)
+        play_waiting(schedule, iter(waiting), cast, books.keep, books.flight)
 
 
 def forecast(schedule: Schedule, workers: int, places: Sequence[int] | None = None) -> float:
