@@ -60,8 +60,12 @@ def serialising(spec: RunSpec) -> float:
     schedule = Schedule(spec)
     benchmark = schedule.benchmark
     talk = [{"role": "tool", "tool_call_id": "call", "content": "x" * 1500}] * 4
-    messages = [{"role": "system", "content": benchmark.policy(False)}, *talk]
-    body = {"model": "m", "messages": messages, "tools": [tool.openai() for tool in benchmark.tools(False)]}
+    messages = [{"role": "system", "content": benchmark.policy(alternatives=False)}, *talk]
+    body = {
+        "model": "m",
+        "messages": messages,
+        "tools": [tool.openai() for tool in benchmark.tools(alternatives=False)],
+    }
     start = time.process_time()
     for _ in range(200):
         json.dumps(body).encode()
