@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -285,3 +286,14 @@ def test_what_is_no_request_is_answered_all_the_same(sent):
         return answer
 
     assert asyncio.run(main()).split(b" ")[1] in (b"400", b"404")
+
+
+def test_tasks_that_begin_alike_are_counted():
+    class Twins:
+        name = "twins"
+
+        def tasks(self):
+            return [replace(task, instructions="Hello!") for task in load("toy-library").tasks()[:3]]
+
+    assert Endpoint(Twins(), EndpointSpec()).alike == 3
+    assert Endpoint(load("toy-library"), EndpointSpec()).alike == 0

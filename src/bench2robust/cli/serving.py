@@ -18,6 +18,11 @@ def serve(benchmark: str, spec: EndpointSpec, host: str, port: int) -> None:
         UsageError: no such benchmark or policy, or the address is taken.
     """
     endpoint = Endpoint(load(benchmark), spec)
+    if endpoint.alike:
+        typer.echo(
+            f"note: {endpoint.alike} tasks of {benchmark} begin with the same words as another; they may be taken for each other",
+            err=True,
+        )
     asyncio.run(_serve(endpoint, ", ".join(spec.policies), host, port))
 
 

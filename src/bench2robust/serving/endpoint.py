@@ -90,6 +90,11 @@ class Endpoint:
         self._models = (*self._policies, USER)
         self._faults = Faults(spec.faults)
 
+    @property
+    def alike(self) -> int:
+        """How many tasks begin with the same words as another, so that they may be taken for each other."""
+        return max(policy.alike for policy in self._policies.values())
+
     async def serve(self, host: str = "127.0.0.1", port: int = 0) -> asyncio.Server:
         """Start to listen; port 0 takes a free one.
 

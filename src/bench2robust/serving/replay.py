@@ -70,6 +70,11 @@ class Replay:
             for opening in openings:
                 self._by_opening.setdefault(opening.strip(), []).append(task)
 
+    @property
+    def alike(self) -> int:
+        """How many tasks begin with the same words as another; of those, the first that fits is played."""
+        return len({task.id for tasks in self._by_opening.values() if len(tasks) > 1 for task in tasks})
+
     def next(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> ToolCall | Utterance:
         """Return what the policy does after some turns.
 
