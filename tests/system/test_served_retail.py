@@ -23,11 +23,11 @@ def played(folder):
     return [{key: e[key] for key in e.keys() - {"id", "agent", "usage"}} for e in episodes]
 
 
-def compare(url, folder, tasks, concurrencies):
+def compare(url, folder, tasks, concurrencies, benchmark="tau2-retail"):
     modes = (Mode.CLEAN, Mode.INJECT, Mode.INJECT_ALT)
     models = Models({AGENT: ChatSpec("strategic", base_url=url)})
-    served = RunSpec("tau2-retail", agents=(AGENT,), modes=modes, seeds=(0,), tasks=tasks, models=models)
-    here = RunSpec("tau2-retail", agents=("strategic",), modes=modes, seeds=(0,), tasks=tasks)
+    served = RunSpec(benchmark, agents=(AGENT,), modes=modes, seeds=(0,), tasks=tasks, models=models)
+    here = RunSpec(benchmark, agents=("strategic",), modes=modes, seeds=(0,), tasks=tasks)
     run(here, folder / "here", workers=1)
     expected = played(folder / "here")
     lines = set()
@@ -41,6 +41,12 @@ def compare(url, folder, tasks, concurrencies):
 
 def test_a_few_tasks(serve_policy, tmp_path):
     assert compare(serve_policy("tau2-retail"), tmp_path, ("0-5",), (1, 16)) == 18
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("benchmark", ["tau2-airline", "helpdesk"])
+def test_other_benchmarks(serve_policy, tmp_path, benchmark):
+    assert compare(serve_policy(benchmark), tmp_path, ("0-9",), (16,), benchmark) == 30
 
 
 @pytest.mark.slow
