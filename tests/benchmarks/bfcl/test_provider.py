@@ -29,7 +29,7 @@ def without(monkeypatch):
         cached.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["bfcl_eval", "mpmath"])
+@pytest.mark.parametrize("name", ["bfcl_eval", pytest.param("mpmath", marks=pytest.mark.bfcl)])
 def test_a_missing_package_is_one_line_that_says_what_to_do(without, name):
     without(name)
     with pytest.raises(NotInstalledError) as caught:
