@@ -274,6 +274,40 @@ def test_a_plan_that_holds_an_id_is_found():
     assert not next(c for c in report.checks if c.name == "ids").passed
 
 
+class Literal:
+    """A goal that is no dataclass, and makes the gold calls as they are."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def decide(self, facts, done):
+        return Act(self.calls[done]) if done < len(self.calls) else Done()
+
+
+class Slotted(Literal):
+    __slots__ = ("__hidden",)
+
+    def __init__(self, calls):
+        self.__hidden = calls
+        super().__init__(())
+
+
+class Bound:
+    """A goal whose decision is another's method; it holds itself too."""
+
+    def __init__(self, calls):
+        self.decide, self.own = Literal(calls).decide, self
+
+
+@pytest.mark.parametrize("goal", [Literal, Slotted, Bound])
+def test_ids_are_found_in_whatever_a_goal_is_made_of(goal):
+    bench = Bench()
+    plan = bench.plan
+    bench.plan = lambda task: replace(plan(task), goals=(goal([a.call for a in task.gold]),))
+    (found,) = check_benchmark(bench, checks=["ids"]).checks
+    assert any("which the user does not say" in failure.problem for failure in found.failures)
+
+
 def test_a_plan_that_forgets_a_wish_has_no_certificates():
     bench = Bench()
     plan = bench.plan

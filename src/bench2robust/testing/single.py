@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
-from functools import partial
+from collections.abc import Iterator
 from typing import Any, Final
 
 from bench2robust import agents
@@ -17,6 +15,7 @@ from bench2robust.evaluation.lines import decode, encode
 from bench2robust.injection import Eligibility, InjectionSpec, Mix, ScenarioSpec, assign
 
 from . import schema
+from .state import texts
 from .subject import GoldReplay, Skip, Subject
 
 _ONLY_S3: Final = ScenarioSpec(Mix(0, 0, 100))
@@ -162,30 +161,10 @@ def ids(subject: Subject, task: Task) -> Iterator[str]:
         words += [task.script.opening, *task.script.turns, *(answer.text for answer in task.script.answers)]
     said = set(re.findall(pattern, " ".join(words)))
     for goal in subject.benchmark.plan(task).goals:
-        for text in _texts(goal):
+        for text in texts(goal):
             for found in re.findall(pattern, text):
                 if found not in said:
                     yield f"the plan holds {found!r}, which the user does not say"
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Yield every text in a goal: in its fields, in collections, in the arguments bound to functions."""
-    if isinstance(value, str):
-        yield value
-    elif is_dataclass(value) and not isinstance(value, type):
-        for each in fields(value):
-            yield from _texts(getattr(value, each.name))
-    elif isinstance(value, Mapping):
-        for item in value.items():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, partial):
-        yield from _texts((value.args, value.keywords))
-    elif (closure := getattr(value, "__closure__", None)) is not None:
-        for cell in closure:
-            yield from _texts(cell.cell_contents)
 
 
 def _calls(task: Task) -> list[ToolCall]:
