@@ -192,9 +192,67 @@ def test_a_verdict_that_ignores_one_write_of_two_is_found():
 
     report = check_benchmark(with_desk(Forgiving))
     wrong = next(check for check in report.checks if check.name == "wrong")
-    assert {failure.problem for failure in wrong.failures} == {
-        "gold passes whichever of its writes is left out"
+    assert wrong.failures
+    assert all("gold passes without its write " in failure.problem for failure in wrong.failures)
+
+
+class HalfBlind(Desk):
+    """Sees everything but priorities."""
+
+    __slots__ = ()
+
+    def score(self, trajectory):
+        gold = Desk(self._task)
+        for action in self._task.gold:
+            gold.call(action.call)
+        same = seen(self._tickets) == seen(gold._tickets) and self._orders == gold._orders
+        told = super().score(trajectory).parts
+        return Score(same and told["communicated"] and told["handed_over"], told)
+
+
+def seen(tickets):
+    return {key: replace(ticket, priority="") for key, ticket in tickets.items()}
+
+
+def test_one_write_among_several_that_the_verdict_does_not_see_is_found_and_named():
+    report = check_benchmark(with_desk(HalfBlind), checks=["gold", "wrong"])
+    missed = {
+        (task.id, a.call.signature())
+        for task in Bench().tasks()
+        for a in task.gold
+        if a.call.name == "set_priority"
     }
+    problems = {(f.task, f.problem) for f in report.checks[1].failures}
+    assert missed
+    assert {(task, f"gold passes without its write {call}") for task, call in missed} <= problems
+    assert report.checks[0].passed
+
+
+class Diary(Desk):
+    """Keeps a log of its calls, which is not its world."""
+
+    __slots__ = ("log",)
+
+    def __init__(self, task, *, alternatives=True):
+        super().__init__(task, alternatives=alternatives)
+        self.log = []
+
+    def call(self, call):
+        self.log.append(call)
+        return super().call(call)
+
+
+def test_a_write_that_gold_makes_twice_need_not_be_noticed():
+    bench = with_desk(Diary)
+    tasks = [task for task in bench.tasks() if any(a.call.name == "set_priority" for a in task.gold)]
+    doubled = [
+        replace(task, gold=tuple(a for a in task.gold for _ in range(1 + (a.call.name == "set_priority"))))
+        for task in tasks
+    ]
+    bench.tasks = lambda: doubled
+    report = check_benchmark(bench, checks=["gold", "wrong"])
+    assert doubled
+    assert report.passed, str(report)
 
 
 def break_tools(change):

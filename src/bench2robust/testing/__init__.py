@@ -8,9 +8,13 @@ True
 `print(report)` lists what was checked, and under each check that fails a line for each task. In a test of
 your own: ``assert report.passed, str(report)``.
 
-Two attributes that a benchmark may have, beside what the port asks for, are for this check: ``id_pattern``, a
-regular expression of what its ids look like, and ``exceptions``, task id to the reason why nobody can honestly
-pass the task. Exceptions are listed in the report, and not judged by `tasks` and `certificates`.
+Three attributes that a benchmark may have, beside what the port asks for, are for this check: ``id_pattern``, a
+regular expression of what its ids look like; ``exceptions``, task id to the reason why nobody can honestly
+pass the task; and ``by_assertions``, True where a verdict looks at what has to hold instead of at all of
+gold's world. Exceptions are listed in the report, and not judged by `tasks` and `certificates`. Where verdicts
+are assertions, `wrong` asks that some write is missed, elsewhere every write without which gold ends in another
+state. States are compared by what environments hold, or by their ``changes()`` (anything comparable by its
+contents), which an environment needs that keeps a log of its writes or copies of what it has not changed.
 """
 
 from __future__ import annotations

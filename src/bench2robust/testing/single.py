@@ -16,10 +16,9 @@ from bench2robust.injection import Eligibility, InjectionSpec, Mix, ScenarioSpec
 
 from . import schema
 from .state import texts
-from .subject import GoldReplay, Skip, Subject
+from .subject import NO_TOOL, GoldReplay, Skip, Subject
 
 _ONLY_S3: Final = ScenarioSpec(Mix(0, 0, 100))
-_NO_TOOL: Final = "no_such_tool"
 
 
 def fits(subject: Subject, task: Task) -> Iterator[str]:
@@ -56,15 +55,22 @@ def wrong(subject: Subject, task: Task) -> Iterator[str]:
     if writes:
         if subject.passes(task, GoldReplay(frozenset(writes))):
             yield "gold passes without its writes"
-        if all(subject.passes(task, GoldReplay(frozenset((place,)))) for place in writes):
-            yield "gold passes whichever of its writes is left out"
+        passing = [place for place in writes if subject.passes(task, GoldReplay(frozenset((place,))))]
+        # Assertions look at what matters: a write may be a means that another way, or nothing, replaces.
+        if getattr(subject.benchmark, "by_assertions", False):
+            if len(passing) == len(writes):
+                yield "gold passes whichever of its writes is left out"
+            return
+        for place in passing:
+            if subject.matters(task, place):
+                yield f"gold passes without its write {task.gold[place].call.signature()}"
 
 
 def errors(subject: Subject, task: Task) -> Iterator[str]:
     """Check that a call that cannot be is answered with an error, and that gold passes after it."""
     environment = subject.benchmark.open(task)
     needing = [tool for tool in subject.tools if tool.parameters.get("required")]
-    wrong_calls = [ToolCall(_NO_TOOL), *(ToolCall(tool.name) for tool in needing)]
+    wrong_calls = [ToolCall(NO_TOOL), *(ToolCall(tool.name) for tool in needing)]
     for call in wrong_calls:
         if not environment.call(call).error:
             yield f"expected an error for {call.signature()}, got an answer"

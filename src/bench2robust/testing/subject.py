@@ -6,18 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from typing import Final
+from typing import Any, Final, cast
 
 from bench2robust import agents
 from bench2robust.core.domain import Domain
 from bench2robust.core.episode import Assignment, Mode, Task
-from bench2robust.core.ports import Agent, Benchmark, Briefing, Play, Utterance
-from bench2robust.core.tools import ToolKind, ToolSpec
+from bench2robust.core.ports import Agent, Benchmark, Briefing, Environment, Play, Utterance
+from bench2robust.core.tools import ToolCall, ToolKind, ToolSpec
 from bench2robust.evaluation import Episode, Job, certify_task, run_episode
 from bench2robust.evaluation.episode import domain_of
 from bench2robust.evaluation.lines import encode
 from bench2robust.injection import Eligibility, InjectionSpec, NoiseProfile
 
+from .state import State
+
+NO_TOOL: Final = "no_such_tool"
 MAX_STEPS: Final = 400
 NO_NOISE: Final = InjectionSpec(profile=NoiseProfile.empty())
 
@@ -57,6 +60,22 @@ class GoldReplay:
         for _ in task.script.turns[turn:] if task.script else ():
             yield Utterance("Done.")
         yield Utterance(told, last=True)
+
+
+class _Keeping:
+    """A benchmark that keeps the environments it opens."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        self._benchmark = benchmark
+        self.opened: list[Environment] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._benchmark, name)
+
+    def open(self, task: Task, *, alternatives: bool = True) -> Environment:
+        """Open an environment, and keep it."""
+        self.opened.append(self._benchmark.open(task, alternatives=alternatives))
+        return self.opened[-1]
 
 
 @dataclass
@@ -123,6 +142,28 @@ class Subject:
             ):
                 found.append(place)
         return found
+
+    def matters(self, task: Task, place: int) -> bool:
+        """Whether gold ends in another state without one of its writes; the verdict is not asked.
+
+        What differs between two plays of gold, or after a call of a tool that does not exist, is the
+        environment's bookkeeping and not its world.
+        """
+        gold = self._state_after(task, GoldReplay())
+        without = self._state_after(task, GoldReplay(frozenset((place,))))
+        again = self._state_after(task, GoldReplay())
+        environment = self.benchmark.open(task)
+        fresh = State.of(environment)
+        environment.call(ToolCall(NO_TOOL))
+        kept = fresh.differing(State.of(environment)) | gold.differing(again)
+        return bool(again.differing(without) - kept)
+
+    def _state_after(self, task: Task, agent: Agent) -> State:
+        keeping = _Keeping(self.benchmark)
+        run_episode(
+            cast(Benchmark, keeping), agent, Job(task, Mode.CLEAN, 0, Assignment(), NO_NOISE, MAX_STEPS)
+        )
+        return State.of(keeping.opened[-1])
 
     def prints(self) -> dict[str, str]:
         """Return a digest of everything that happens in a task: told, called, answered, injected."""

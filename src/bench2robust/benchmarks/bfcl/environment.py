@@ -55,7 +55,11 @@ class BfclEnvironment:
         Raises:
             BenchmarkError: the trajectory is not that of this environment.
         """
-        return judge(self._truth(), trajectory, self._states)
+        return judge(self._blueprint, self._truth(), trajectory, self._states)
+
+    def changes(self) -> State:
+        """Return the public state now, which is what BFCL compares."""
+        return self._world.state
 
     def begin(self, turn: int) -> None:
         """Start a turn of the user's, from 0; functions that it brings exist from now on."""

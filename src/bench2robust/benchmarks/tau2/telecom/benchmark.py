@@ -33,6 +33,8 @@ class TelecomBenchmark:
     domain = "telecom"
     id_pattern = r"\b[BCDLP]\d{4,}\b"
     """What the ids of bills, customers, devices, lines and plans look like."""
+    by_assertions = True
+    """For the conformance check: most tasks are judged by what holds at the end, not by gold's whole world."""
     max_errors = 10
     """τ²'s own cap (`core.ports.ErrorCap`)."""
 
