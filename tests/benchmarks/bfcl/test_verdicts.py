@@ -66,26 +66,138 @@ def changed(call: ToolCall) -> ToolCall:
     )
 
 
-@pytest.mark.parametrize("how", WRONG)
-def test_stock_on_executed_is_upstreams_verdict(base, upstream, how):
-    """On clean trajectories, right or wrong, the reported part is what BFCL's checker says, task by task."""
-    counts = {True: 0, False: 0}
-    for task in base.tasks():
-        hand = Hand(base.open(task))
-        truth = base.truth(task)
+SAMPLED = 5
+"""Of five tasks one by default, and those in which the verdict once was not upstream's."""
+ONCE_WRONG = {"6", "10", "15", "38", "42", "46", "167"}
+
+
+def sampled(category):
+    return [task for task in category.tasks() if int(task.id) % SAMPLED == 0 or task.id in ONCE_WRONG]
+
+
+def differ(category, upstream, how, tasks):
+    """Play wrong trajectories; return how often upstream said yes and no, and the tasks where we said otherwise."""
+    counts, different = {True: 0, False: 0}, []
+    for task in tasks:
+        truth, entry = category.truth(task), entry_of(category, task)
+        hand = Hand(category.open(task))
         for turn in truth.turns:
             for place, step in enumerate(turn.steps):
                 for call in WRONG[how](place, step):
                     hand.call(call)
             hand.say()
-        entry = entry_of(base, task)
-        theirs = upstream.verdict(entry, executed(hand, len(truth.turns)))
-        score = hand.score()
-        assert score.parts[STOCK] == theirs, task.id
-        if theirs:
-            assert score.passed, (task.id, score.parts)
+        theirs, score = upstream.verdict(entry, executed(hand, len(truth.turns))), hand.score()
+        if score.parts[STOCK] != theirs:
+            different.append(task.id)
+        # What BFCL has no limit for may fail here; nothing else that it lets pass does.
+        within = all(
+            len(calls) <= turn.most_steps
+            for calls, turn in zip(executed(hand, len(truth.turns)), truth.turns, strict=True)
+        )
+        if theirs and score.passed is not within:
+            different.append(f"{task.id} passed")
         counts[theirs] += 1
-    assert counts[False] >= 100, counts
+    return counts, different
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_stock_on_executed_is_upstreams_verdict(category, upstream, how):
+    """On clean trajectories, right or wrong, the reported part is what BFCL's checker says, task by task."""
+    counts, different = differ(category, upstream, how, sampled(category))
+    assert not different
+    assert counts[False] >= 10, counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", WRONG)
+def test_stock_on_executed_is_upstreams_verdict_in_every_task(category, upstream, how):
+    counts, different = differ(category, upstream, how, category.tasks())
+    assert not different
+    assert counts[False] >= 80, counts
+
+
+def held_out_calls(blueprint, turn, step):
+    """Calls of functions that do not exist in a turn, with a gold call's own arguments where the names fit."""
+    for name in sorted(blueprint.whole):
+        if name not in blueprint.tools or name in blueprint.withheld(turn):
+            function = blueprint.whole[name]
+            fitting = {k: v for k, v in step.call.arguments.items() if k in function.names}
+            words = {k: "x" for k in function.spec.parameters["required"]}
+            yield ToolCall(name, {**words, **fitting})
+
+
+def with_held_out(category, task, upstream):
+    """Gold, and before every call those of the functions that are held out: ours and upstream's verdict."""
+    blueprint, truth = category.blueprint(task), category.truth(task)
+    hand = Hand(category.open(task))
+    called = 0
+    for number, turn in enumerate(truth.turns):
+        for step in turn.steps:
+            for call in held_out_calls(blueprint, number, step):
+                assert hand.call(call).error
+                called += 1
+            hand.call(step.call)
+        hand.say()
+    theirs = upstream.verdict(blueprint.entry, executed(hand, len(truth.turns)))
+    return called, hand.score().parts[STOCK], theirs
+
+
+def test_a_function_that_is_held_out_is_executed_for_upstreams_verdict(category, upstream):
+    """BFCL's executor knows every function of a class at any time."""
+    verdicts = {True: 0, False: 0}
+    for task in category.tasks():
+        called, ours, theirs = with_held_out(category, task, upstream)
+        if called:
+            assert ours == theirs, task.id
+            verdicts[theirs] += 1
+    assert verdicts[False] >= 18, verdicts
+
+
+def test_the_checker_has_no_step_limit_and_our_verdict_has(long_context, upstream):
+    for number in ("38", "46"):
+        task = next(t for t in long_context.tasks() if t.id == number)
+        hand = Hand(long_context.open(task))
+        for turn in long_context.truth(task).turns:
+            for step in turn.steps:
+                hand.call(step.call)
+                hand.call(step.call)
+            hand.say()
+        assert upstream.verdict(entry_of(long_context, task), executed(hand, len(hand.talker._words)))
+        score = hand.score()
+        assert score.parts[STOCK]
+        assert not score.parts["turns"]
+        assert not score.passed
+
+
+def test_a_last_request_that_is_never_answered_fails_here_and_upstream(category):
+    """Its runner never gets a result of that turn; in task 167 there is nothing to do in it."""
+    for task in sampled(category):
+        hand = Hand(category.open(task))
+        turns = category.truth(task).turns
+        for number, turn in enumerate(turns):
+            for step in turn.steps:
+                hand.call(step.call)
+            if number < len(turns) - 1:
+                hand.say()
+        score = hand.score()
+        assert not score.passed, task.id
+        assert not score.parts[STOCK]
+        hand.say()
+        assert hand.score().passed
+        assert hand.score().parts[STOCK]
+
+
+def test_handing_over_answers_the_last_request(base):
+    task = next(t for t in base.tasks() if t.id == "167")
+    hand = Hand(base.open(task))
+    turns = base.truth(task).turns
+    for number, turn in enumerate(turns):
+        for step in turn.steps:
+            hand.call(step.call)
+        if number < len(turns) - 1:
+            hand.say()
+    hand.call(ToolCall("transfer_to_human_agents", {"summary": "nothing to do here"}))
+    assert hand.score().passed
 
 
 def test_every_wrong_write_fails_in_both(base, upstream):

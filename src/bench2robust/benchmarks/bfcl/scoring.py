@@ -7,16 +7,20 @@ An assistant text ends a turn. For every turn in which the ground truth makes a 
              in BFCL), or another way that holds in this task delivered the same data;
 ``turns``    the agent attempted a call in it, and in no turn more than BFCL's step limit allows.
 
+The last request has to be answered too, with a text or by handing over.
+
 Writes are judged by the state alone, so one that landed although its answer was lost is not held against the
-agent, and one that was blocked is not counted for it. ``stock_on_executed`` is BFCL's own rule on the calls
-that were executed, all answers compared, for comparison with published numbers; it is reported and not needed.
+agent, and one that was blocked is not counted for it. ``stock_on_executed`` is what BFCL's checker says of the
+calls that were executed, all answers compared, for comparison with published numbers; it is reported and not
+needed. It knows no step limit, and no function that is held out: BFCL makes those calls, so here they are made
+for it once more, in a world where every function exists. Handing over, which BFCL does not have, is no call in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from bench2robust.core.episode import Role, Score, Trajectory
@@ -26,7 +30,7 @@ from bench2robust.core.tools import CallRecord
 from .equivalence import Reading
 from .functions import DRAWN, ESCALATION
 from .truth import Step, Truth, parsed
-from .world import State
+from .world import Blueprint, State, World
 
 STOCK = "stock_on_executed"
 """The part of a score that is reported only."""
@@ -40,12 +44,15 @@ class Played:
     """The calls the agent attempted, handing over left out."""
     state: State = field(default_factory=dict)
     """The public state at its end."""
+    over: bool = False
+    """Whether the agent ended it: with a text, or by handing over."""
 
 
-def judge(truth: Truth, trajectory: Trajectory, states: Sequence[State]) -> Score:
+def judge(blueprint: Blueprint, truth: Truth, trajectory: Trajectory, states: Sequence[State]) -> Score:
     """Return the verdict.
 
     Args:
+        blueprint: what the episode started from.
         truth: the task's ground truth.
         trajectory: what happened.
         states: the public state after each executed call, in order.
@@ -59,7 +66,7 @@ def judge(truth: Truth, trajectory: Trajectory, states: Sequence[State]) -> Scor
             f"expected the trajectory of this environment, with {len(states)} executed calls, got {executed}"
         )
     turns = _turns(trajectory, states, truth)
-    complete = len(turns) == len(truth.turns)
+    complete = len(turns) == len(truth.turns) and turns[-1].over
     pairs = [(turn, played) for turn, played in zip(truth.turns, turns, strict=False) if turn.steps]
     state = complete and all(_same(turn.state, played.state) for turn, played in pairs)
     answers = complete and _answered(truth, turns)
@@ -69,7 +76,7 @@ def judge(truth: Truth, trajectory: Trajectory, states: Sequence[State]) -> Scor
         "state": state,
         "answers": answers,
         "turns": attempted and within,
-        STOCK: complete and within and _stock(truth, turns),
+        STOCK: complete and _stock(truth, _as_upstream(blueprint, turns)),
     }
     return Score(state and answers and attempted and within, parts)
 
@@ -88,11 +95,15 @@ def _turns(trajectory: Trajectory, states: Sequence[State], truth: Truth) -> lis
             listening = True
         elif message.role is Role.ASSISTANT and message.record is None:
             listening = False
+            if turns:
+                turns[-1].over = True
         elif message.role is Role.ASSISTANT and message.record is not None and listening:
             record = trajectory.records[message.record]
             if record.executed:
                 turns[-1].state = state = next(after)
-            if record.call.name != ESCALATION.name:
+            if record.call.name == ESCALATION.name:
+                turns[-1].over |= record.executed
+            else:
                 turns[-1].records.append(record)
     return turns
 
@@ -133,6 +144,18 @@ def _by(way: Reading, step: Step, seen: Sequence[CallRecord]) -> bool:
         for tool in way.tools
     ]
     return any(way.answer(step.call.arguments, answers) == step.value for answers in product(*heard))
+
+
+def _as_upstream(blueprint: Blueprint, turns: Sequence[Played]) -> Sequence[Played]:
+    """Return the turns as BFCL would have played them, where a function that is held out was called."""
+    made = [[record for record in played.records if record.true is not None] for played in turns]
+    if not any(blueprint.refused(r.call.name, r.true) for records in made for r in records if r.true):
+        return turns
+    world, again = World(blueprint, whole=True), []
+    for records in made:
+        repeated = [replace(record, true=world.call(record.call)) for record in records]
+        again.append(Played(repeated, world.state))
+    return again
 
 
 def _stock(truth: Truth, turns: Sequence[Played]) -> bool:

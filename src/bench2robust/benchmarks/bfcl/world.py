@@ -101,6 +101,8 @@ class Blueprint:
             if name not in entry.excluded
         }
         """Every function that exists in some turn."""
+        self.whole: dict[str, Function] = {n: f for api in entry.classes for n, f in functions(api).items()}
+        """Every function of the task's classes, as for BFCL's executor, to which nothing is held out."""
         self.specs: tuple[ToolSpec, ...] = (*(function.spec for function in self.tools.values()), ESCALATION)
         """These as tools, and the one that hands over."""
         made = {api: self._build(api) for api in entry.classes}
@@ -114,6 +116,10 @@ class Blueprint:
         Where the ground truth itself calls a function before the turn that brings it (in one entry), it exists.
         """
         return frozenset(name for since, names in self._missed.items() if since > turn for name in names)
+
+    def refused(self, name: str, answer: ToolResponse) -> bool:
+        """Whether an answer says that a function does not exist only because it is held out."""
+        return answer.error and name in self.whole and answer.text == _undefined(name)
 
     def _called_before(self, turn: int) -> frozenset[str]:
         return frozenset(parse(line).name for lines in self.entry.gold[:turn] for line in lines)
@@ -131,12 +137,14 @@ class World:
 
     Args:
         blueprint: what they start from.
+        whole: whether every function of the task's classes exists, also those that are held out.
     """
 
-    __slots__ = ("_blueprint", "_copies", "_instances", "state", "withheld")
+    __slots__ = ("_blueprint", "_copies", "_instances", "_tools", "state", "withheld")
 
-    def __init__(self, blueprint: Blueprint) -> None:
+    def __init__(self, blueprint: Blueprint, *, whole: bool = False) -> None:
         self._blueprint = blueprint
+        self._tools = blueprint.whole if whole else blueprint.tools
         self._copies: Mapping[str, Copy] = blueprint.copies
         self._instances: dict[str, Any] = {}
         self.state: State = blueprint.state
@@ -147,11 +155,11 @@ class World:
     def call(self, call: ToolCall) -> ToolResponse:
         """Execute a call and answer in the words of BFCL's executor; errors of every kind are answers."""
         name = call.name
-        function = self._blueprint.tools.get(name)
+        function = self._tools.get(name)
         if function is None or name in self.withheld:
             if name == ESCALATION.name and isinstance(call.arguments.get("summary"), str):
                 return ToolResponse(TRANSFERRED)
-            return ToolResponse(f"Error during execution: name {name!r} is not defined", error=True)
+            return ToolResponse(_undefined(name), error=True)
         instance = self._instance(function.api)
         try:
             if name in _GLOBAL:
@@ -167,6 +175,7 @@ class World:
     def fork(self) -> World:
         """Return a copy of the world as it is now."""
         other = World(self._blueprint)
+        other._tools = self._tools
         other._copies = {**self._copies, **{api: Copy.of(i) for api, i in self._instances.items()}}
         other.state, other.withheld = self.state, self.withheld
         return other
@@ -206,6 +215,10 @@ def _frozen(value: Any) -> Any:
     if "contents" in held:  # a directory, which is compared by name and contents
         return ("directory", value.name, {key: _frozen(item) for key, item in value.contents.items()})
     return ("file", value.name, value.content)
+
+
+def _undefined(name: str) -> str:
+    return f"Error during execution: name {name!r} is not defined"
 
 
 def _response(result: Any) -> ToolResponse:
