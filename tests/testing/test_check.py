@@ -97,6 +97,20 @@ class SharedState(Desk):
         self._orders = self.everywhere.setdefault((task.id, "orders"), self._orders)
 
 
+class Quiet(Desk):
+    """All episodes write to the same tickets, and no answer shows it; its verdict is as blind."""
+
+    __slots__ = ()
+    everywhere: dict = {}  # noqa: RUF012 (that is the mistake)
+
+    def __init__(self, task, *, alternatives=True):
+        super().__init__(task, alternatives=alternatives)
+        self._tickets = self.everywhere.setdefault(task.id, self._tickets)
+
+    def call(self, call):
+        return replace(super().call(call), text="fine")
+
+
 class AlwaysRight(Desk):
     """Every end is a good end."""
 
@@ -160,6 +174,7 @@ class Numbers(Desk):
     [
         (RandomAnswers, "again"),
         (SharedState, "apart"),
+        (Quiet, "apart"),
         (AlwaysRight, "wrong"),
         (NeverRight, "gold"),
         (Deaf, "wrong"),
@@ -169,6 +184,7 @@ class Numbers(Desk):
 )
 def test_an_environment_that_breaks_a_promise_is_found(desk, check):
     SharedState.everywhere.clear()
+    Quiet.everywhere.clear()
     assert check in failing(with_desk(desk))
 
 

@@ -9,13 +9,13 @@ from typing import Any, Final
 from bench2robust import agents
 from bench2robust.core.episode import Assignment, Mode, Scenario, Score, Task
 from bench2robust.core.ports import Environment
-from bench2robust.core.tools import ToolCall
+from bench2robust.core.tools import ToolCall, ToolKind
 from bench2robust.evaluation import Episode
 from bench2robust.evaluation.lines import decode, encode
 from bench2robust.injection import Eligibility, InjectionSpec, Mix, ScenarioSpec, assign
 
 from . import schema
-from .state import texts
+from .state import State, texts
 from .subject import NO_TOOL, GoldReplay, Skip, Subject
 
 _ONLY_S3: Final = ScenarioSpec(Mix(0, 0, 100))
@@ -93,6 +93,9 @@ def again(subject: Subject, task: Task) -> Iterator[str]:
 
 def apart(subject: Subject, task: Task) -> Iterator[str]:
     """Check two overlapping episodes of a task, and one of its neighbour between their calls."""
+    # Before anything of this task is played: a write that leaks may change nothing the second time.
+    if seen := _leaks(subject, task):
+        yield f"an episode's writes change the world of another that is open (its {', '.join(sorted(seen))})"
     neighbour = subject.tasks[subject.tasks.index(task) - 1]
     alone = _answers(subject.benchmark.open(task), task)
     ours, theirs, other = (subject.benchmark.open(t) for t in (task, task, neighbour))
@@ -106,6 +109,18 @@ def apart(subject: Subject, task: Task) -> Iterator[str]:
         yield "other episodes change what the calls of one get"
     if _answers(theirs, task) != alone:
         yield "an episode sees what another one has done"
+
+
+def _leaks(subject: Subject, task: Task) -> set[str]:
+    """Return the attributes of an idle environment that change while another one gets the gold calls."""
+    idle, active, warming = (subject.benchmark.open(task) for _ in range(3))
+    for call in _calls(task):  # what reads leave in shared caches is no fault
+        if subject.kinds.get(call.name) is not ToolKind.WRITE:
+            warming.call(call)
+    before = State.of(idle)
+    for call in _calls(task):
+        active.call(call)
+    return State.of(idle).differing(before)
 
 
 def lines(subject: Subject, task: Task) -> Iterator[str]:

@@ -13,7 +13,7 @@ from bench2robust.core.ports import Environment
 
 _PLAIN: Final = (str, bytes, int, float, complex, bool, type(None), Enum, range)
 _CODE: Final = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType)
-_CHANGES: Final = ""
+_CHANGES: Final = "changes()"
 """Key of what an environment says itself that it has changed."""
 
 
