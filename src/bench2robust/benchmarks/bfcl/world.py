@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import decimal
 import json
+import marshal
 import pickle
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
@@ -32,6 +34,11 @@ _GLOBAL = frozenset({"logarithm", "square_root", "get_outside_temperature_from_g
 """Functions that use something of the process: one call at a time."""
 _RANDOM = "_random"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = frozenset({list, dict})
+_LARGE = 32
+"""Members from which on the text of a value is remembered."""
+_EXACT = 2
+"""Version of marshal's format that has no references, so that equal values have equal bytes."""
 _ENCODE = json.JSONEncoder().encode
 _ONE_AT_A_TIME = threading.RLock()
 
@@ -230,10 +237,25 @@ def _text(result: Any) -> str:
         return result
     if type(result) is dict:
         try:
-            return _ENCODE(result)
+            large = not _PLAIN.issuperset(map(type, result.values())) and any(map(_is_large, result.values()))
+            return _encoded(marshal.dumps(result, _EXACT)) if large else _ENCODE(result)
         except (TypeError, ValueError):
             return str(result)
     return str(result)
+
+
+def _is_large(value: Any) -> bool:
+    return type(value) in _CONTAINERS and len(value) >= _LARGE
+
+
+@lru_cache(maxsize=512)
+def _encoded(content: bytes) -> str:
+    """Return the JSON of a marshalled value.
+
+    The padding of long_context is thousands of numbers, the same ones in every episode, and printing them costs
+    ten times what writing them out does. A value that has changed has other bytes, so no text can be out of date.
+    """
+    return _ENCODE(marshal.loads(content))
 
 
 def _says_no(result: Any) -> bool:
