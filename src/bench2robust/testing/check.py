@@ -12,7 +12,7 @@ from bench2robust.core.ports import Benchmark
 from bench2robust.evaluation import load
 from bench2robust.evaluation.spec import select
 
-from . import single, whole
+from . import elsewhere, single, whole
 from .report import Check, Failure, Report
 from .subject import Skip, Subject
 
@@ -92,6 +92,8 @@ def check_benchmark(
         UnknownNameError: a benchmark, task or check that nobody knows.
         NotInstalledError: what the benchmark needs is not installed.
     """
+    if elsewhere.loading:
+        raise elsewhere.Read
     for name in checks or ():
         if name not in CHECKS:
             raise UnknownNameError("check", name, CHECKS)

@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from typing import Final
 
 from bench2robust.core.tools import ToolKind
-from bench2robust.evaluation import load, names
 
-from . import schema
+from . import elsewhere, schema
 from .report import Failure
 from .subject import Skip, Subject
 
@@ -77,33 +77,34 @@ def tasks(subject: Subject) -> Iterator[str]:
 
 def process(subject: Subject) -> Iterator[Failure]:
     """Check that another process, with other hashes, plays the same."""
-    name = subject.benchmark.name
-    if name not in names() or load(name) is not subject.benchmark:
-        raise Skip("only a registered benchmark can be found by another process")
     done = subprocess.run(
         [sys.executable, "-c", _PRINTS],
-        input=json.dumps([name, [task.id for task in subject.tasks]]),
+        input=json.dumps([elsewhere.address(subject.benchmark), [task.id for task in subject.tasks]]),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "77"},
         capture_output=True,
         text=True,
         check=False,
     )
+    last = done.stderr.strip().rsplit("\n", 1)[-1]
+    if done.returncode == elsewhere.LOST:
+        raise Skip(f"another process cannot get at the benchmark: {last}")
     if done.returncode:
-        last = done.stderr.strip().rsplit("\n", 1)[-1]
         yield Failure("", f"the other process broke: {last}")
         return
     there = json.loads(done.stdout)
     for task, digest in subject.prints().items():
-        if there[task] != digest:
+        if there.get(task) != digest:
             yield Failure(task, "another process does not get the same bytes")
 
 
 def write_prints() -> None:
     """Write the digests of the tasks that standard input names, for `process`."""
-    name, ids = json.load(sys.stdin)
-    benchmark = load(name)
-    known = {task.id: task for task in benchmark.tasks()}
-    json.dump(Subject(benchmark, [known[id_] for id_ in ids]).prints(), sys.stdout)
+    address, ids = json.load(sys.stdin)
+    with redirect_stdout(sys.stderr):  # an author's module may print
+        benchmark = elsewhere.find(address)
+        known = {task.id: task for task in benchmark.tasks()}
+        found = Subject(benchmark, [known[id_] for id_ in ids if id_ in known]).prints()
+    json.dump(found, sys.stdout)
 
 
 def _twice(items: Iterable[str]) -> list[str]:
