@@ -57,6 +57,19 @@ def test_a_benchmark_whose_wheel_is_missing_is_a_row_that_says_so(capsys):
     assert rows[2].startswith("toy-library")
 
 
+def test_stats_show_what_they_are_at_on_a_terminal_and_nothing_in_a_pipe(capsys, monkeypatch):
+    arguments = ["tasks", "stats", "--benchmark", "toy-library"]
+    exit_code(arguments)
+    quiet = capsys.readouterr()
+    assert quiet.err == ""
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    exit_code(arguments)
+    shown = capsys.readouterr()
+    assert "1 of 1: toy-library" in shown.err
+    assert shown.out == quiet.out
+
+
 def test_stats_as_json(capsys):
     assert exit_code(["tasks", "stats", "--json", "--benchmark", "lonely", "--benchmark", "toy-library"]) == 0
     assert json.loads(capsys.readouterr().out) == [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Final
 
@@ -13,7 +15,7 @@ from bench2robust.evaluation import names
 from bench2robust.evaluation.inventory import Inventory, take_inventory
 from bench2robust.testing import check_benchmark
 
-from .printing import NOTHING, in_columns, print_json
+from .printing import NOTHING, console, in_columns, print_json
 
 _HEADINGS: Final = ("benchmark", "tasks", "tools", "gold calls", "S2-eligible", "S3-eligible")
 
@@ -24,7 +26,15 @@ def print_inventories(benchmarks: Sequence[str], *, as_json: bool) -> None:
     Raises:
         UnknownNameError: nothing is registered under a name.
     """
-    found = {name: _inventory(name) for name in benchmarks or names()}
+    wanted = list(benchmarks or names())
+    found: dict[str, Inventory | str] = {}
+    screen = console(err=True)
+    # A generator's tasks take a while to make; in a pipe nothing is said.
+    with screen.status("") if sys.stderr.isatty() else nullcontext() as sign:
+        for place, name in enumerate(wanted, 1):
+            if sign is not None:
+                sign.update(f"{place} of {len(wanted)}: {name}")
+            found[name] = _inventory(name)
     if as_json:
         print_json([_row(name, inventory) for name, inventory in found.items()])
         return
