@@ -6,7 +6,9 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -154,6 +156,21 @@ def test_doctor_says_what_is_missing(capsys, monkeypatch, status, note):
     exit_code(["doctor"])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("tau2")]
     assert note in line
+
+
+def test_doctor_lists_the_extras(capsys, monkeypatch):
+    def version(distribution):
+        if distribution == "openai":
+            raise PackageNotFoundError(distribution)
+        return "2.50"
+
+    monkeypatch.setattr(
+        installing, "metadata", SimpleNamespace(version=version, PackageNotFoundError=PackageNotFoundError)
+    )
+    missing, there = (installing._extra(*extra) for extra in installing._EXTRAS.items())
+    assert missing == installing.Finding("models", False, "", "run `pip install 'bench2robust[models]'`")
+    assert there == installing.Finding("ray", True, "ray 2.50", "")
+    assert [f.name for f in installing.examine()][3:5] == ["models", "ray"]
 
 
 @pytest.fixture

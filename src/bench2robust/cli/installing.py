@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Final, Protocol, cast
 
@@ -67,6 +68,10 @@ _WHEELS: Final = {
     "tau2": _Wheel(cast(_Provider, tau2), "tau2-retail"),
     "bfcl": _Wheel(cast(_Provider, bfcl), "bfcl-multi-turn"),
 }
+
+
+_EXTRAS: Final = {"models": "openai", "ray": "ray"}
+"""Optional extra of this package to the distribution that it brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,8 @@ def examine() -> list[Finding]:
     """Return what is installed and what is missing."""
     own = Finding("bench2robust", True, __version__, f"Python {platform.python_version()}")
     wheels = (_finding(name, wheel.provider) for name, wheel in _WHEELS.items())
-    return [own, *wheels, *(_benchmark(name) for name in names())]
+    extras = (_extra(name, brings) for name, brings in _EXTRAS.items())
+    return [own, *wheels, *extras, *(_benchmark(name) for name in names())]
 
 
 def print_findings(findings: list[Finding], *, as_json: bool) -> None:
@@ -156,6 +162,13 @@ def _note(provider: _Provider, found: _Status) -> str:
     if found.data is None:
         return f"its data is missing; {provider.HINT}"
     return "" if found.pinned else f"tested with {provider.WHEEL}; results of other versions may differ"
+
+
+def _extra(name: str, distribution: str) -> Finding:
+    try:
+        return Finding(name, True, f"{distribution} {metadata.version(distribution)}", "")
+    except metadata.PackageNotFoundError:
+        return Finding(name, False, "", f"run `pip install 'bench2robust[{name}]'`")
 
 
 def _benchmark(name: str) -> Finding:
