@@ -58,5 +58,8 @@ def load(name: str) -> Benchmark:
 
 
 def _check_argument(name: str, make: Callable[..., Benchmark], argument: str) -> None:
-    if not argument or not signature(make).parameters:
+    takes_one = bool(signature(make).parameters)
+    if takes_one and not argument:
+        raise SpecError(f"expected a file after the colon of {name + ':'!r}, or {name!r} alone, got none")
+    if not takes_one:
         raise SpecError(f"expected a benchmark's name alone, got {argument!r} after the colon of {name!r}")

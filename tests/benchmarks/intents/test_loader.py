@@ -14,7 +14,8 @@ from .conftest import play
 
 pytestmark = pytest.mark.tau2
 
-AUTHORS = Path(__file__).parents[4] / "shared" / "data" / "trajectory2task_retail_sample.json"
+AUTHORS = Path(__file__).parent / "authors_form.json"
+"""A record in the authors' form, written for this test, on an order that τ²'s database lacks."""
 
 
 def load(name):
@@ -67,10 +68,19 @@ def test_the_authors_prohibited_actions_are_scored(tmp_path, record):
     assert not play(benchmark, task, "adversary").result.outcome.score.parts["forbidden"]
 
 
-@pytest.mark.skipif(not AUTHORS.is_file(), reason="the authors' sample is not there")
-def test_the_authors_sample_needs_the_database_it_was_made_for():
-    with pytest.raises(SpecError, match=r"task id='traj_0028': .*in the database, got order_id='#W1880131'"):
+def test_a_file_of_the_authors_needs_the_database_it_was_made_for(retail_set, tmp_path):
+    with pytest.raises(SpecError, match=r"task id='traj_0001': .*in the database, got order_id='#W0000001'"):
         load(f"retail-3i:{AUTHORS}")
+    stock = retail_set.benchmark._parts.data().db
+    order = stock["users"]["yusuf_rossi_9620"]["orders"][0]
+    database = json.loads(json.dumps(stock).replace(order, "#W0000001"))
+    benchmark = load(f"retail-3i:{AUTHORS}@{write(tmp_path, database, 'db.json')}")
+    (task,) = benchmark.tasks()
+    assert (task.script, task.data["intent"], task.data["forbidden"][0]["name"]) == (
+        None,
+        "infeasible",
+        "cancel_pending_order",
+    )
 
 
 def test_a_database_of_the_users(tmp_path, record, retail_set):
@@ -104,6 +114,18 @@ def _action(**values):
     return change
 
 
+def _words(key, value):
+    return lambda record: record["user_scenario"]["instructions"].update({key: value})
+
+
+def _tell(value):
+    return lambda record: record["evaluation_criteria"].update(communicate_info=value)
+
+
+def _deep(record):
+    record["note"] = json.loads("[" * 200 + "]" * 200)
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -128,7 +150,36 @@ def _action(**values):
         ),
         (_action(name="get_user_details", arguments={"user_id": {}}), r"got user_id=\{\}"),
         (lambda r: r.update(initial_state={}), "expected a task without initial_state"),
-        (lambda r: r.update(bench2robust={"opening": "Hi.", "answers": [{}]}), "is not a task in τ²'s form"),
+        (lambda r: r.update(bench2robust=[]), r"bench2robust: expected a table, got \[\]"),
+        (
+            lambda r: r.update(bench2robust={"opening": "Hi.", "answers": [{}]}),
+            "expected a key 'bench2robust.answers.0.asks', found none",
+        ),
+        (lambda r: r["bench2robust"].update(intent="x"), 'bench2robust.intent: expected .* got "x"'),
+        (lambda r: r["bench2robust"].update(intent="changing"), "expected a key 'bench2robust.opening'"),
+        *((lambda r, i=i: r.update(id=i), "id: expected a text without") for i in ("", "a:b", "a/b", "a,b")),
+        (_words("reason_for_call", " "), "reason_for_call: expected words"),
+        (_words("known_info", 3), "known_info: expected a text, got 3"),
+        (_tell("12"), 'evaluation_criteria.communicate_info: expected a list, got "12"'),
+        (_tell(["12", 12]), "evaluation_criteria.communicate_info.1: expected a text, got 12"),
+        (_action(name=None), "evaluation_criteria.actions.0.name: expected a text, got null"),
+        (
+            _without("evaluation_criteria", "actions", 0, "name"),
+            "expected a key 'evaluation_criteria.actions.0.name', found none",
+        ),
+        (
+            _action(name="get_user_details", arguments={}),
+            "actions.0: get_user_details: expected an argument 'user_id', found none",
+        ),
+        (
+            _action(name="find_user_id_by_email", arguments={"email": "a", "mail": "b"}),
+            "find_user_id_by_email: expected arguments email, got 'mail'",
+        ),
+        (
+            _action(name="find_user_id_by_email", arguments={"email": 3}),
+            "expected a value of type string, got email=3",
+        ),
+        (_deep, "expected at most 60 levels of nesting"),
     ],
 )
 def test_a_wrong_task_is_one_line_with_file_and_task(tmp_path, record, change, problem):
@@ -147,6 +198,8 @@ def test_a_wrong_task_is_one_line_with_file_and_task(tmp_path, record, change, p
         ("[{", "expected JSON in file="),
         ("{}", "expected a list of tasks, got {}"),
         ("[]", "expected a list of tasks"),
+        ("[" * 100_000 + "]" * 100_000, "got a nest too deep to read"),
+        ("[" * 90 + "]" * 90, "task number 1: expected at most 60 levels of nesting"),
     ],
 )
 def test_a_file_that_is_no_list_of_tasks(tmp_path, text, problem):
@@ -179,7 +232,63 @@ def test_a_database_that_does_not_fit(tmp_path, record, retail_set, change, prob
         load(f"retail-3i:{file}@{database}")
 
 
-@pytest.mark.parametrize("name", ["tau2-retail:x", "retail-3i:"])
-def test_an_argument_that_cannot_be(name):
-    with pytest.raises(SpecError, match="expected a benchmark's name alone"):
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("tau2-retail:x", "expected a benchmark's name alone"),
+        ("retail-3i:", "expected a file after the colon of 'retail-3i:', or 'retail-3i' alone"),
+        ("retail-3i:@db.json", "expected a task file before the @"),
+    ],
+)
+def test_an_argument_that_cannot_be(name, problem):
+    with pytest.raises(SpecError, match=problem):
         load(name)
+
+
+@pytest.mark.parametrize("intent", ["ambiguous", "changing", "infeasible"])
+def test_any_missing_key_of_ours_is_one_line_or_not_needed(tmp_path, retail_set, intent):
+    """Every key of the extras of every task, its facts too, taken away or made senseless."""
+    from bench2robust.benchmarks.intents.domains import RETAIL, from_file
+
+    def problem(raw):
+        file = write(tmp_path, [raw])
+        try:
+            from_file(RETAIL, "x", file)
+        except SpecError as error:
+            return str(error).removeprefix(f"{file}: ")
+        return "task id="
+
+    by_rule = {t.data["bench2robust"].get("rule"): t for t in retail_set.by_intent[intent]}
+    for task in by_rule.values():
+        for key in task.data["bench2robust"]:
+            for value in (None, 3, "?", {}, [3], [{}], {"name": "?"}):
+                raw = copy.deepcopy(retail_set.records[retail_set.tasks.index(task)])
+                raw["bench2robust"][key] = value
+                if value is None:
+                    del raw["bench2robust"][key]
+                found = problem(raw)
+                assert found.startswith("task id="), (key, value)
+                assert "\n" not in found
+                assert "KeyError" not in found, (key, value)
+
+
+def test_an_answer_to_what_nobody_asks(tmp_path, retail_set):
+    raw = copy.deepcopy(retail_set.records[24])
+    raw["bench2robust"]["answers"][0]["asks"] = "weather"
+    with pytest.raises(SpecError, match=r"answers\.0\.asks: expected one of order, .* got \"weather\""):
+        load(f"retail-3i:{write(tmp_path, [raw])}")
+
+
+def test_an_infeasible_task_without_a_user_never_starts(tmp_path, retail_set, capsys):
+    from bench2robust.cli.main import exit_code
+
+    raw = copy.deepcopy(retail_set.records[-1])
+    del raw["bench2robust"]["user_id"]
+    file = write(tmp_path, [raw])
+    out = tmp_path / "run"
+    command = ["run", "--benchmark", f"retail-3i:{file}", "--seeds", "1", "--out", str(out)]
+    assert exit_code(command) == 2
+    error = capsys.readouterr().err
+    assert f"{file}: task id='{raw['id']}': expected a key 'bench2robust.user_id', found none" in error
+    assert error.count("\n") == 1
+    assert not out.exists()

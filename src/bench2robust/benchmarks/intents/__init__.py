@@ -13,6 +13,7 @@ from pathlib import Path
 
 from bench2robust.benchmarks.tau2 import provider
 from bench2robust.core.episode import Task
+from bench2robust.core.errors import SpecError
 
 from .benchmark import IntentBenchmark, SplitBenchmark
 
@@ -73,6 +74,8 @@ def _of_file(domain: str, argument: str) -> IntentBenchmark:
 
     provider.require()
     file, _, database = argument.partition("@")
+    if not file:
+        raise SpecError(f"expected a task file before the @, got {domain}-3i:{argument}")
     there = on_database(domain_named(domain), Path(database) if database else None)
     return from_file(there, f"{domain}-3i:{argument}", Path(file))
 

@@ -22,11 +22,12 @@ from bench2robust.core.errors import UnknownNameError
 from .airline import AirlineKit
 from .airline import refusals as airline_refusals
 from .benchmark import Ground, IntentBenchmark
+from .checks import Known
 from .generate import Counts, Kit, generate
-from .loader import References, load_database, load_tasks
+from .loader import References, known_ids, load_database, load_tasks
 from .records import read_record
 from .retail import RetailKit
-from .retail.refusals import compile_refusal
+from .retail import refusals as retail_refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,8 @@ class Domain:
     """Argument names to where the database keeps what they name."""
     counts: Counts
     """How many tasks the benchmark of this domain has."""
+    rules: Mapping[str, Sequence[str]]
+    """Rule that an infeasible task may break, to the facts that its record holds."""
 
     @property
     def name(self) -> str:
@@ -64,7 +67,7 @@ RETAIL = Domain(
             compile=compile_plan,
             substitutes={"get_item_details": "get_product_details"},
         ),
-        refusal=compile_refusal,
+        refusal=retail_refusals.compile_refusal,
         id_pattern=r"#W\d{7}|\b\d{10}\b|\b(?:credit_card|gift_card|paypal)_\d+\b|\b[a-z]+_[a-z]+_\d{4}\b",
     ),
     kit=RetailKit,
@@ -78,6 +81,7 @@ RETAIL = Domain(
         },
     ),
     counts=Counts(general=473, ambiguous=473, changing=279),
+    rules=retail_refusals.RULES,
 )
 
 AIRLINE = Domain(
@@ -100,6 +104,7 @@ AIRLINE = Domain(
         inside={"payment_id": ("users", "payment_methods")},
     ),
     counts=Counts(general=254, ambiguous=254, changing=76),
+    rules=airline_refusals.RULES,
 )
 
 DOMAINS: Mapping[str, Domain] = {domain.name: domain for domain in (RETAIL, AIRLINE)}
@@ -152,8 +157,9 @@ def from_file(domain: Domain, name: str, file: Path) -> IntentBenchmark:
         SpecError: the file does not hold tasks for this database.
     """
     empty = benchmark_of(domain, name, tuple)
-    tools = [tool.name for tool in empty.tools(alternatives=True)]
-    tasks = load_tasks(file, tools, domain.references, domain.db)
+    tools = {tool.name: tool for tool in empty.tools(alternatives=True)}
+    known = Known(tools, known_ids(domain.references, domain.db), domain.rules)
+    tasks = load_tasks(file, known, empty.compile)
     return benchmark_of(domain, name, lambda: tasks)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,9 @@ from bench2robust.benchmarks.tau2.plan.draft import CannotCompile
 from bench2robust.core.episode import Task
 from bench2robust.core.plan import Decision, Done, Facts, Goal, Plan, Say
 from bench2robust.core.tools import ToolCall, ToolResponse
+
+RULES: Mapping[str, tuple[str, ...]] = {"not_refundable": ()}
+"""Rule to the facts about it that a record has to hold."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,14 @@ CANCEL, ADDRESS, RETURN, EXCHANGE = (
     "return_delivered_order_items",
     "exchange_delivered_order_items",
 )
+RULES: Mapping[str, tuple[str, ...]] = {
+    "wrong_status": ("needs",),
+    "other_user": (),
+    "second_change": (),
+    "other_product": ("item", "wanted"),
+    "refund_elsewhere": ("refund_to",),
+}
+"""Rule to the facts about it that a record has to hold."""
 NO = "I am sorry, I cannot do this: "
 
 
