@@ -83,7 +83,7 @@ class Function:
     spec: ToolSpec
     names: tuple[str, ...]
     """The parameters, in the order of the Python signature."""
-    prepare: Callable[[Mapping[str, Any]], dict[str, Any]]
+    prepare: Callable[[Mapping[str, Any]], Mapping[str, Any]]
     """Copies arguments, so that nothing of the caller's is kept, and makes integers of integral floats
     where the schema says integer (JSON has one number type, the API classes compare 2 and 2.0 as text)."""
 
@@ -162,8 +162,10 @@ def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _preparation(
     properties: Mapping[str, Any], fresh: tuple[str, ...]
-) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    def prepare(arguments: Mapping[str, Any]) -> dict[str, Any]:
+) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    def prepare(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not fresh and _PLAIN.issuperset(map(type, arguments.values())):
+            return arguments  # nothing in them can be changed, and a call by keywords copies the rest
         ready = dict(arguments)
         for name, value in arguments.items():
             if type(value) not in _PLAIN:

@@ -39,6 +39,7 @@ _LARGE = 32
 """Members from which on the text of a value is remembered."""
 _EXACT = 2
 """Version of marshal's format that has no references, so that equal values have equal bytes."""
+_NONE: frozenset[str] = frozenset()
 _ENCODE = json.JSONEncoder().encode
 _ONE_AT_A_TIME = threading.RLock()
 
@@ -122,6 +123,8 @@ class Blueprint:
 
         Where the ground truth itself calls a function before the turn that brings it (in one entry), it exists.
         """
+        if not self._missed:
+            return _NONE
         return frozenset(name for since, names in self._missed.items() if since > turn for name in names)
 
     def refused(self, name: str, answer: ToolResponse) -> bool:
@@ -194,32 +197,46 @@ class World:
         return instance
 
 
+class Values:
+    """A frozen copy of public attributes that are data: made and compared as bytes where that is enough."""
+
+    __slots__ = ("_content",)
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Values):
+            # Other bytes can be equal values: a dict in another order, 2 and 2.0.
+            return self._content == other._content or self._read() == other._read()
+        return bool(self._read() == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+    def _read(self) -> Any:
+        return marshal.loads(self._content)
+
+
 def public(instance: Any) -> Any:
     """Return a frozen copy of the attributes of an instance that BFCL compares."""
+    held = {name: value for name, value in vars(instance).items() if name[0] != "_"}
     try:
-        return {
-            name: value if type(value) in _PLAIN else _frozen(value)
-            for name, value in vars(instance).items()
-            if name[0] != "_"
-        }
+        return Values(marshal.dumps(held, _EXACT))
+    except ValueError:  # a directory
+        pass
+    try:
+        return {name: _frozen(value) for name, value in held.items()}
     except RecursionError:  # a directory copied into itself: equal to nothing, as in BFCL
         return object()
 
 
 def _frozen(value: Any) -> Any:
-    kind = type(value)
-    if kind in _PLAIN:
+    if type(value) in _PLAIN:
         return value
-    if kind is dict:
-        if _PLAIN.issuperset(map(type, value.values())):
-            return value.copy()
-        return {key: _frozen(item) for key, item in value.items()}
-    if kind is list:
-        return value.copy() if _PLAIN.issuperset(map(type, value)) else [_frozen(item) for item in value]
-    if kind is set:
-        return frozenset(value)
-    held = vars(value)
-    if "contents" in held:  # a directory, which is compared by name and contents
+    if "contents" in vars(value):  # a directory, which is compared by name and contents
         return ("directory", value.name, {key: _frozen(item) for key, item in value.contents.items()})
     return ("file", value.name, value.content)
 
