@@ -9,30 +9,58 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench2robust.benchmarks.intents import combined
-from bench2robust.core.episode import Task
-from bench2robust.core.errors import BenchmarkError, UsageError
+from bench2robust.core.episode import Action, Task
+from bench2robust.core.errors import BenchmarkError, UnknownNameError, UsageError
+from bench2robust.core.tools import ToolCall
 from bench2robust.evaluation import splits
 from bench2robust.evaluation.splits import refuse_held_out, split_of, training_tasks
 
+SHARED = (
+    ("36", "37"),
+    ("40", "general-139", "ambiguous-139"),
+    ("41", "42"),
+    ("71", "72"),
+    ("83", "84"),
+    ("96", "97"),
+    ("general-40", "changing-74"),
+    ("general-92", "changing-122"),
+    ("general-123", "changing-152"),
+    ("general-221", "changing-88"),
+    ("general-268", "changing-211"),
+    ("general-422", "changing-69"),
+)
+"""Tasks with the same gold writes, besides rewrites and what they rewrite (see `test_full_set`)."""
+_GOLD = {name: group[0] for group in SHARED for name in group}
+
+
+def writes(name):
+    """Stands for the gold writes of a task: equal for those that share theirs, a read before it."""
+    return (Action(ToolCall("read", {"of": name})), Action(ToolCall("write", {"of": _GOLD.get(name, name)})))
+
 
 def task(intent, n, **extras):
-    return Task(f"{intent}-{n}", "", data={"source": "3i", "intent": intent, "bench2robust": extras})
+    name = f"{intent}-{n}"
+    data = {"source": "3i", "intent": intent, "bench2robust": extras}
+    return Task(name, "", gold=writes(extras.get("of", name)), data=data)
 
 
 TASKS = (
-    *(Task(str(n), "", data={"source": "tau2", "intent": "general"}) for n in range(114)),
+    *(
+        Task(str(n), "", gold=writes(str(n)), data={"source": "tau2", "intent": "general"})
+        for n in range(114)
+    ),
     *(task("general", n) for n in range(473)),
     *(task("ambiguous", n, of=f"general-{n}") for n in range(473)),
     *(task("changing", n) for n in range(279)),
 )
-"""The ids, sources and intents of combined-retail, without its words."""
+"""The ids, sources and intents of combined-retail, without its words; `write` stands for all writes."""
 
 
 def test_the_shipped_split_is_the_one_that_is_drawn():
     shipped = combined.shipped()
-    drawn = combined.draw_split(TASKS)
+    drawn = combined.draw_split(TASKS, {"write"})
     assert {part: shipped[part] for part in drawn} == drawn
-    assert shipped["hash"] == combined.digest(drawn) == "36623a21fb87078b85da390f76baf306"
+    assert shipped["hash"] == combined.digest(drawn) == "3af1fe5e23cc0bb0c5c0201045df9d3e"
     assert (len(drawn["train"]), len(drawn["held_out"])) == (937, 402)
 
 
@@ -49,6 +77,31 @@ def test_a_task_and_its_rewrite_stand_on_the_same_side():
     assert all((f"general-{n}" in train) == (f"ambiguous-{n}" in train) for n in range(473))
 
 
+@pytest.mark.parametrize("group", SHARED, ids=lambda group: group[0])
+def test_tasks_with_the_same_gold_writes_stand_on_the_same_side(group):
+    train = set(combined.shipped()["train"])
+    assert len({name in train for name in group}) == 1
+
+
+@given(
+    golds=st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    train=st.integers(0, 30),
+    seed=st.integers(0, 99),
+)
+def test_only_a_group_without_room_is_parted(golds, train, seed):
+    """One stratum, groups of any sizes: at most one of them is parted, to make the number exact."""
+    tasks = [
+        Task(str(n), "", gold=(Action(ToolCall("write", {"of": gold})),), data={"source": "x", "intent": "y"})
+        for n, gold in enumerate(golds)
+    ]
+    train = min(train, len(tasks))
+    split = combined.draw_split(tasks, {"write"}, train, seed)
+    assert len(split["train"]) == train
+    chosen = set(split["train"])
+    sides = {gold: {str(n) in chosen for n, g in enumerate(golds) if g == gold} for gold in golds}
+    assert sum(len(side) > 1 for side in sides.values()) <= 1
+
+
 @given(general=st.integers(1, 30), changing=st.integers(1, 30), seed=st.integers(0, 1000), data=st.data())
 def test_any_split_is_exact_stratified_and_keeps_rewrites_together(general, changing, seed, data):
     tasks = [task("general", n) for n in range(general)]
@@ -56,7 +109,7 @@ def test_any_split_is_exact_stratified_and_keeps_rewrites_together(general, chan
     tasks += [task("changing", n) for n in range(changing)]
     # An odd number of places leaves one over between the two parts of a pair of equal strata.
     train = data.draw(st.integers(0, len(tasks)))
-    split = combined.draw_split(tasks, train, seed)
+    split = combined.draw_split(tasks, {"write"}, train, seed)
     assert len(split["train"]) == train
     assert sorted(split["train"] + split["held_out"]) == sorted(t.id for t in tasks)
     chosen = set(split["train"])
@@ -104,6 +157,22 @@ def test_a_held_out_task_is_refused(shop):
     for name in held_out:
         with pytest.raises(UsageError, match="held out"):
             refuse_held_out("combined-retail", [name])
+
+
+def test_a_task_that_is_not_there_is_not_a_training_task(shop):
+    with pytest.raises(UnknownNameError, match="unknown task='general-4730'; did you mean"):
+        refuse_held_out("combined-retail", ["1", "general-4730"])
+
+
+@pytest.mark.tau2
+def test_retail_alone_holds_out_the_same_tasks():
+    whole = combined.shipped()
+    held_out = tuple(name for name in whole["held_out"] if "-" not in name)
+    assert len(held_out) == 34
+    assert split_of("tau2-retail").held_out == held_out
+    assert {t.id for t in training_tasks("tau2-retail")}.isdisjoint(held_out)
+    with pytest.raises(UsageError, match=f"got 1 that are held out, such as task='{held_out[0]}'"):
+        refuse_held_out("tau2-retail", [held_out[0]])
 
 
 def test_lists_that_were_tampered_with_are_noticed(shop):

@@ -76,6 +76,8 @@ def combined(tmp_path_factory):
 
 
 def test_combined_retail(combined):
+    from bench2robust.benchmarks.intents import combined as split_module
+    from bench2robust.benchmarks.intents.records import canonical
     from bench2robust.evaluation.splits import split_of
 
     tasks = combined.tasks()
@@ -85,6 +87,14 @@ def test_combined_retail(combined):
     }  # fmt: skip
     split = split_of("combined-retail")
     assert (len(split.train), len(split.held_out)) == (937, 402)
+    assert split_module.draw_split(tasks, split_module.writes_of(combined))["train"] == list(split.train)
+    changes = split_module.writes_of(combined)
+    sides = {}
+    for task in tasks:
+        gold = tuple(sorted(canonical(a.call) for a in task.gold if a.call.name in changes))
+        if gold:
+            sides.setdefault(gold, set()).add(task.id in split.train)
+    assert all(len(side) == 1 for side in sides.values())
 
 
 def test_strategic_passes_every_task_in_clean(combined):

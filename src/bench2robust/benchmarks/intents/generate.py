@@ -20,7 +20,7 @@ from bench2robust.core.tools import ToolCall, ToolKind
 from .benchmark import IntentBenchmark
 from .compose import Text, ambiguous, can_withhold, changing, general
 from .follow import Dead, Follower
-from .records import AMBIGUOUS, CHANGING, GENERAL, INFEASIBLE, actions, read_record, record
+from .records import AMBIGUOUS, CHANGING, GENERAL, INFEASIBLE, actions, canonical, read_record, record
 from .wishes import Errand, Refused, Wish
 
 ATTEMPTS = 1500
@@ -261,18 +261,6 @@ def with_gold(raw: dict[str, Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
     """Return the record with these gold actions."""
     criteria = {**raw["evaluation_criteria"], "actions": actions(raw["id"], calls)}
     return {**raw, "evaluation_criteria": criteria}
-
-
-def canonical(call: ToolCall) -> str:
-    """Return a call as text in which the order of items does not matter."""
-    arguments = dict(call.arguments)
-    if "new_item_ids" in arguments:
-        arguments["pairs"] = sorted(
-            zip(arguments.pop("item_ids"), arguments.pop("new_item_ids"), strict=True)
-        )
-    elif "item_ids" in arguments:
-        arguments["item_ids"] = sorted(arguments["item_ids"])
-    return ToolCall(call.name, arguments).signature()
 
 
 def _answers(task: Task) -> Callable[[str], str | None]:

@@ -69,6 +69,18 @@ def call_of(data: Mapping[str, Any]) -> ToolCall:
     return ToolCall(data["name"], data["arguments"])
 
 
+def canonical(call: ToolCall) -> str:
+    """Return a call as text in which the order of items does not matter."""
+    arguments = dict(call.arguments)
+    if "new_item_ids" in arguments:
+        arguments["pairs"] = sorted(
+            zip(arguments.pop("item_ids"), arguments.pop("new_item_ids"), strict=True)
+        )
+    elif "item_ids" in arguments:
+        arguments["item_ids"] = sorted(arguments["item_ids"])
+    return ToolCall(call.name, arguments).signature()
+
+
 def read_record(raw: Mapping[str, Any]) -> Task:
     """Return a record as a task with its script; source and intent stand in `Task.data`.
 
