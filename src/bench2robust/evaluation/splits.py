@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Protocol, runtime_checkable
 
 from bench2robust.core.episode import Task
-from bench2robust.core.errors import BenchmarkError, UsageError
+from bench2robust.core.errors import BenchmarkError, UnknownNameError, UsageError
 
 from . import registry
 
@@ -73,9 +73,15 @@ def refuse_held_out(benchmark: str, ids: Iterable[str]) -> None:
 
     Raises:
         UsageError: one of the tasks is held out.
+        UnknownNameError: the benchmark has no such task.
     """
-    held_out = frozenset(split_of(benchmark).held_out)
-    caught = [name for name in ids if name in held_out]
+    split = split_of(benchmark)
+    held_out, known = frozenset(split.held_out), frozenset((*split.train, *split.held_out))
+    asked = list(ids)
+    for name in asked:
+        if name not in known:
+            raise UnknownNameError("task", name, (*split.train, *split.held_out))
+    caught = [name for name in asked if name in held_out]
     if caught:
         raise UsageError(
             f"expected training tasks of benchmark={benchmark!r} only, got {len(caught)} that are held out, "

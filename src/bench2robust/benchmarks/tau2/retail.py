@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 
 from .alternatives import ALTERNATIVES, AddedTools
@@ -28,6 +29,12 @@ class RetailBenchmark(DomainBenchmark):
                 substitutes={"get_item_details": "get_product_details"},
             )
         )
+
+    def split(self) -> Mapping[str, object]:
+        """Return the part of combined-retail's split that these tasks are (`evaluation.splits.HasSplit`)."""
+        from bench2robust.benchmarks.intents.combined import shipped_for  # which itself needs this module
+
+        return shipped_for(self.tasks())
 
 
 def addendum() -> str:
