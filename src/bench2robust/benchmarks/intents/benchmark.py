@@ -62,7 +62,9 @@ class IntentBenchmark(DomainBenchmark):
         """Return a fresh environment; that of an infeasible task watches for the forbidden call."""
         environment = super().open(task, alternatives=alternatives)
         forbidden = task.data.get("forbidden")
-        return Watched(environment, forbidden) if forbidden else environment
+        if not forbidden:
+            return environment
+        return Watched(environment, forbidden, [action.call.name for action in task.gold])
 
     def compile(self, task: Task) -> Plan:
         """Return the task's plan, compiled afresh and not kept (`plan` keeps what it compiles)."""
