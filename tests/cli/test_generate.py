@@ -50,6 +50,11 @@ def test_a_file_of_the_counts_asked_for(tmp_path, capsys):
         (("--domain", "retial"), "unknown domain='retial'; did you mean 'retail'?"),
         (("--domain", "retail", "--general", "2", "--ambiguous", "3"), "got ambiguous=3 with general=2"),
         (("--domain", "retail", "--changing", "-1"), "got changing=-1"),
+        (("--domain", "retail", "--general", "0"), "expected at least one task to generate"),
+        (
+            ("--domain", "retail", "--general", "100000"),
+            "expected at most 10000 tasks of one intent in a file, got general=100000",
+        ),
         (
             ("--domain", "retail", "--db", "nowhere.json"),
             "expected a file that can be read, got file='nowhere.json'",

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
 import typer
+from rich.progress import Progress
 
 from bench2robust.benchmarks.intents.domains import domain_named, generated, on_database
 from bench2robust.benchmarks.intents.generate import Counts, dump
 from bench2robust.benchmarks.tau2 import provider
 from bench2robust.core.errors import SpecError
 
-from .printing import print_json
+from .printing import console, print_json
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], object]]:
+    """Show on a terminal how many tasks are made; nothing stays, and nothing is written elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda made: None
+        return
+    with Progress(console=console(err=True), transient=True) as bar:
+        task = bar.add_task("tasks", total=total)
+        yield lambda made: bar.update(task, completed=made)
 
 
 def write_tasks(
@@ -39,7 +53,11 @@ def write_tasks(
     counts = Counts(**{**usual.to_dict(), **asked})
     if not out.parent.is_dir():
         raise SpecError(f"expected a file in a folder that exists, got out='{out}'")
-    text = dump(generated(chosen, counts, seed))
+    total = sum(counts.to_dict().values())
+    if not total:
+        raise SpecError("expected at least one task to generate, got counts that are all 0")
+    with _progress(total) as watch:
+        text = dump(generated(chosen, counts, seed, watch))
     try:
         out.write_bytes(text)
     except OSError as error:

@@ -100,6 +100,15 @@ def test_another_seed_gives_other_tasks(retail_set):
     ]
 
 
+def test_who_watches_is_told_of_every_task(retail_set):
+    from bench2robust.benchmarks.intents.domains import RETAIL, generated
+    from bench2robust.benchmarks.intents.generate import Counts
+
+    seen = []
+    generated(RETAIL, Counts(general=3, ambiguous=1), 0, seen.append)
+    assert seen == [1, 2, 3, 4]
+
+
 def test_fewer_tasks_are_a_part_of_more(retail_set):
     """A set does not depend on how many tasks of other intents there are."""
     assert make(general=5) == retail_set.records[:5]

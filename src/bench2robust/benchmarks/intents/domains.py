@@ -140,14 +140,16 @@ def benchmark_of(domain: Domain, name: str, source: Callable[[], Sequence[Task]]
     return IntentBenchmark(name, domain.ground, source)
 
 
-def generated(domain: Domain, counts: Counts, seed: int) -> list[dict[str, Any]]:
-    """Return newly generated task records of a domain.
+def generated(
+    domain: Domain, counts: Counts, seed: int, watch: Callable[[int], object] = lambda made: None
+) -> list[dict[str, Any]]:
+    """Return newly generated task records of a domain; `watch` is told how many there are so far.
 
     Raises:
         SpecError: the database does not support so many different tasks.
     """
     benchmark = benchmark_of(domain, f"{domain.name}-3i", tuple)
-    return generate(domain.kit(domain.db), benchmark, counts, seed)
+    return generate(domain.kit(domain.db), benchmark, counts, seed, watch)
 
 
 def from_file(domain: Domain, name: str, file: Path) -> IntentBenchmark:

@@ -24,7 +24,9 @@ from .records import AMBIGUOUS, CHANGING, GENERAL, INFEASIBLE, actions, canonica
 from .wishes import Errand, Refused, Wish
 
 ATTEMPTS = 1500
-"""Draws for one task before the database counts as exhausted."""
+"""Draws in a row without a new task after which the database counts as exhausted."""
+MOST = 10_000
+"""Tasks of one intent in one file: some eight times the paper's whole set, minutes of generating."""
 REWORDINGS = 60
 """Wordings tried for one ambiguous rewrite."""
 
@@ -54,7 +56,7 @@ class Counts:
     """How many tasks of each intent.
 
     Raises:
-        SpecError: a negative count, or more ambiguous tasks than general ones.
+        SpecError: a negative count, one above `MOST`, or more ambiguous tasks than general ones.
     """
 
     general: int = 0
@@ -66,6 +68,11 @@ class Counts:
         for intent, count in self.to_dict().items():
             if count < 0:
                 raise SpecError(f"expected a count of at least 0, got {intent}={count}")
+            if count > MOST:
+                raise SpecError(
+                    f"expected at most {MOST} tasks of one intent in a file, got {intent}={count}; "
+                    "make several files with different seeds for more"
+                )
         if self.ambiguous > self.general:
             raise SpecError(
                 f"expected at most as many ambiguous tasks as general ones (each rewrites one), "
@@ -77,7 +84,13 @@ class Counts:
         return asdict(self)
 
 
-def generate(kit: Kit, benchmark: IntentBenchmark, counts: Counts, seed: int) -> list[dict[str, Any]]:
+def generate(
+    kit: Kit,
+    benchmark: IntentBenchmark,
+    counts: Counts,
+    seed: int,
+    watch: Callable[[int], object] = lambda made: None,
+) -> list[dict[str, Any]]:
     """Return task records, in the order general, ambiguous, changing, infeasible.
 
     Args:
@@ -85,11 +98,16 @@ def generate(kit: Kit, benchmark: IntentBenchmark, counts: Counts, seed: int) ->
         benchmark: its environment and plan compiler, on the same database.
         counts: how many of each.
         seed: the same seed gives the same records.
+        watch: told after each task how many there are.
 
     Raises:
         SpecError: the database does not support so many different tasks.
     """
-    return list(_Generator(kit, benchmark, seed).run(counts))
+    made: list[dict[str, Any]] = []
+    for raw in _Generator(kit, benchmark, seed).run(counts):
+        made.append(raw)
+        watch(len(made))
+    return made
 
 
 def dump(records: Sequence[Mapping[str, Any]]) -> bytes:
@@ -143,7 +161,7 @@ class _Generator:
             else:
                 raise SpecError(
                     f"expected at most {n} {intent} tasks from this database, got {intent}={count}; "
-                    f"no other was found in {ATTEMPTS} draws"
+                    f"no other was found in {ATTEMPTS} draws in a row"
                 )
 
     def one_general(self, draws: Draws, user_id: str, task_id: str) -> tuple[Errand, dict[str, Any]] | None:
