@@ -78,8 +78,7 @@ class BfclEnvironment:
         missing = self._blueprint.withheld(self._turn)
         if missing != self._world.withheld or not self._tools:
             self._world.withheld = missing
-            there = self._blueprint.specs
-            self._tools[:] = [spec for spec in there if spec.name not in missing] if missing else there
+            self._tools[:] = self._blueprint.offer(missing)
 
 
 class TurnTaker:

@@ -15,8 +15,8 @@ import json
 import marshal
 import pickle
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ _LARGE = 32
 _EXACT = 2
 """Version of marshal's format that has no references, so that equal values have equal bytes."""
 _NONE: frozenset[str] = frozenset()
-_ENCODE = json.JSONEncoder().encode
+_ENCODE = json.JSONEncoder(check_circular=False).encode
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -59,7 +59,8 @@ class _Generator:
 
     def __getattr__(self, name: str) -> Any:
         if self._made is None:
-            self._made = self._factory()
+            # Without __init__, which seeds from the system once more before the state replaces all of it.
+            self._made = self._factory.__new__(self._factory, 0)
             self._made.setstate(self._state)
         return getattr(self._made, name)
 
@@ -67,29 +68,33 @@ class _Generator:
 class Copy(NamedTuple):
     """An instance to be copied."""
 
-    pickled: bytes
-    """The instance without its random generator."""
+    kind: type[Any]
+    content: bytes
+    """Its attributes without the random generator: marshalled where they are data, else pickled."""
+    loads: Callable[[bytes], dict[str, Any]]
     generator: _Generator | None
 
     @classmethod
     def of(cls, instance: Any) -> Copy:
         """Keep an instance as it is now."""
-        generator = vars(instance).pop(_RANDOM, None)
-        try:
-            pickled = pickle.dumps(instance)
-        finally:
-            if generator is not None:
-                setattr(instance, _RANDOM, generator)
+        held = dict(vars(instance))
+        generator = held.pop(_RANDOM, None)
         if generator is not None and not isinstance(generator, _Generator):
             generator = _Generator(type(generator), generator.getstate())
-        return cls(pickled, None if generator is None else generator.copy())
+        kept = None if generator is None else generator.copy()
+        try:
+            # The newest format: what two attributes share, they share in the copy too.
+            return cls(type(instance), marshal.dumps(held), marshal.loads, kept)
+        except ValueError:  # a directory
+            return cls(type(instance), pickle.dumps(held), pickle.loads, kept)
 
     def instance(self) -> Any:
         """Return a copy that shares nothing with any other."""
-        # Bytes that this process has made itself.
-        made = pickle.loads(self.pickled)
+        made = object.__new__(self.kind)
+        held = self.loads(self.content)  # bytes that this process has made itself
         if self.generator is not None:
-            setattr(made, _RANDOM, self.generator.copy())
+            held[_RANDOM] = self.generator.copy()
+        made.__dict__ = held
         return made
 
 
@@ -116,6 +121,7 @@ class Blueprint:
         made = {api: self._build(api) for api in entry.classes}
         self.copies = {api: Copy.of(instance) for api, instance in made.items()}
         self.state: State = {api: public(instance) for api, instance in made.items()}
+        self._offers: dict[frozenset[str], tuple[ToolSpec, ...]] = {_NONE: self.specs}
         self._missed = {since: names - self._called_before(since) for since, names in entry.missed.items()}
 
     def withheld(self, turn: int) -> frozenset[str]:
@@ -126,6 +132,14 @@ class Blueprint:
         if not self._missed:
             return _NONE
         return frozenset(name for since, names in self._missed.items() if since > turn for name in names)
+
+    def offer(self, withheld: frozenset[str]) -> tuple[ToolSpec, ...]:
+        """Return the tools that there are while some are withheld."""
+        found = self._offers.get(withheld)
+        if found is None:
+            found = tuple(spec for spec in self.specs if spec.name not in withheld)
+            self._offers[withheld] = found
+        return found
 
     def refused(self, name: str, answer: ToolResponse) -> bool:
         """Whether an answer says that a function does not exist only because it is held out."""
@@ -256,8 +270,11 @@ def _text(result: Any) -> str:
         try:
             large = not _PLAIN.issuperset(map(type, result.values())) and any(map(_is_large, result.values()))
             return _encoded(marshal.dumps(result, _EXACT)) if large else _ENCODE(result)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             return str(result)
+    if type(result) is list and len(result) >= _LARGE:
+        with suppress(ValueError):
+            return _printed(marshal.dumps(result, _EXACT))
     return str(result)
 
 
@@ -273,6 +290,12 @@ def _encoded(content: bytes) -> str:
     ten times what writing them out does. A value that has changed has other bytes, so no text can be out of date.
     """
     return _ENCODE(marshal.loads(content))
+
+
+@lru_cache(maxsize=64)
+def _printed(content: bytes) -> str:
+    """Return a marshalled list as Python prints it."""
+    return str(marshal.loads(content))
 
 
 def _says_no(result: Any) -> bool:
