@@ -272,6 +272,34 @@ def test_any_missing_key_of_ours_is_one_line_or_not_needed(tmp_path, retail_set,
                 assert "KeyError" not in found, (key, value)
 
 
+@pytest.mark.parametrize("flights", [[3], [{}], [None]])
+def test_a_gold_call_with_senseless_insides_is_one_line_or_can_be_planned(tmp_path, flights):
+    from bench2robust.benchmarks.intents.domains import AIRLINE, from_file
+
+    trip, record = next(iter(AIRLINE.db["reservations"].items()))
+    arguments = {
+        "reservation_id": trip,
+        "cabin": "economy",
+        "flights": flights,
+        "payment_id": next(iter(AIRLINE.db["users"][record["user_id"]]["payment_methods"])),
+    }
+    raw = {
+        "id": "odd",
+        "user_scenario": {"instructions": {"reason_for_call": "You want to fly.", "task_instructions": ""}},
+        "evaluation_criteria": {"actions": [{"name": "update_reservation_flights", "arguments": arguments}]},
+    }
+    file = write(tmp_path, [raw])
+    try:
+        benchmark = from_file(AIRLINE, "x", file)
+    except SpecError as error:
+        problem = str(error)
+    else:
+        benchmark.plan(benchmark.tasks()[0])
+        return
+    assert problem.startswith(f"{file}: task id='odd': ")
+    assert "\n" not in problem
+
+
 def test_an_answer_to_what_nobody_asks(tmp_path, retail_set):
     raw = copy.deepcopy(retail_set.records[24])
     raw["bench2robust"]["answers"][0]["asks"] = "weather"

@@ -17,7 +17,7 @@ from bench2robust.core.episode import Task
 from bench2robust.core.errors import SpecError
 
 from .checks import Known, Wrong, check_record, shown
-from .records import EXTRAS, read_record
+from .records import read_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def load_tasks(file: Path, known: Known, try_out: Callable[[Task], object]) -> t
     Args:
         file: where it is.
         known: what the tasks have to agree with.
-        try_out: compiles a task with keys of ours; what it raises is reported as the task's fault.
+        try_out: compiles a task's plan; what it raises is reported as the task's fault.
 
     Raises:
         SpecError: it cannot be read, is not JSON, or holds a task that misses keys, uses unknown tools or
@@ -110,8 +110,7 @@ def _task(raw: Any, known: Known, try_out: Callable[[Task], object]) -> Task:
     check_record(raw, known)
     try:
         task = read_record(raw)
-        if raw.get(EXTRAS):
-            try_out(task)
+        try_out(task)
     except Exception as error:  # whatever stops a plan would else be a traceback in the middle of a run
         raise Wrong(f"expected a task that can be planned, got a plan that fails ({_fault(error)})") from None
     return task
