@@ -122,16 +122,18 @@ class Blueprint:
         self.copies = {api: Copy.of(instance) for api, instance in made.items()}
         self.state: State = {api: public(instance) for api, instance in made.items()}
         self._offers: dict[frozenset[str], tuple[ToolSpec, ...]] = {_NONE: self.specs}
-        self._missed = {since: names - self._called_before(since) for since, names in entry.missed.items()}
+        missed = {since: names - self._called_before(since) for since, names in entry.missed.items()}
+        self._withheld = {
+            turn: frozenset(name for since, names in missed.items() if since > turn for name in names)
+            for turn in range(max(missed, default=0))
+        }
 
     def withheld(self, turn: int) -> frozenset[str]:
         """Return the functions that do not exist yet in a turn.
 
         Where the ground truth itself calls a function before the turn that brings it (in one entry), it exists.
         """
-        if not self._missed:
-            return _NONE
-        return frozenset(name for since, names in self._missed.items() if since > turn for name in names)
+        return self._withheld.get(turn, _NONE)
 
     def offer(self, withheld: frozenset[str]) -> tuple[ToolSpec, ...]:
         """Return the tools that there are while some are withheld."""
