@@ -104,6 +104,9 @@ def test_settings_that_cannot_be(options, error, says):
         (("--tools", "none"), (), "does not take tools"),
         ((), ("--user", "chat:nobody"), "unknown model='nobody'"),
         ((), ("--concurrency", "0"), "expected at least 1, got concurrency=0"),
+        ((), ("--base-url", "http://[::1/v1"), "expected an address such as"),
+        ((), ("--base-url", "http://127.0.0.1:99999/v1"), "expected an address such as"),
+        ((), ("--max-cost", "1"), "expected prices with max-cost"),
     ],
 )
 def test_bad_input_is_one_line(serve_policy, capsys, tmp_path, monkeypatch, served, given, says):
@@ -123,6 +126,25 @@ def test_the_key_comes_from_the_variable_that_is_named(serve_policy, b2r, tmp_pa
     wrong = b2r(*arguments(url, "--api-key-env", "MY_KEY", "--out", "other"), cwd=tmp_path, MY_KEY="wrong")
     assert wrong.returncode == 2
     assert "refuses the API key in $MY_KEY" in wrong.stderr
+
+
+def test_white_space_around_a_key_is_no_part_of_it_and_no_message_shows_a_key(serve_policy, b2r, tmp_path):
+    url = serve_policy("toy-library", "--api-key", "right")
+    done = b2r(*arguments(url, "--api-key-env", "MY_KEY", "--out", "run"), cwd=tmp_path, MY_KEY="right\r\n")
+    assert done.returncode == 0, done.stderr
+    for key in ("sec\nret-1", "secret-é"):
+        done = b2r(*arguments(url, "--api-key-env", "MY_KEY", "--out", "other"), cwd=tmp_path, MY_KEY=key)
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1] == (
+            "error: expected a key of printable ASCII characters in the variable MY_KEY, got others"
+        )
+        assert "ret-" not in done.stderr
+
+
+def test_a_run_that_never_began_does_not_bind_its_folder(serve_policy, b2r, tmp_path):
+    url = serve_policy()
+    assert b2r(*arguments(url, "--agents", "chat:nobody", "--out", "run"), cwd=tmp_path).returncode == 2
+    assert b2r(*arguments(url, "--out", "run"), cwd=tmp_path).returncode == 0
 
 
 def test_a_folder_of_another_plan(serve_policy, b2r, tmp_path):
@@ -267,6 +289,7 @@ def test_serving_bad_input_is_one_line(capsys):
         (("--faults", "429=2"), "expected rates of 0 to 1"),
         (("--tools", "some"), "unknown tools='some'"),
         (("--context", "0"), "expected at least 1 token, got context=0"),
+        (("--port", "99999"), "expected an address that is free"),
     ):
         assert exit_code(["serve-policy", "--benchmark", "toy-library", "--port", "0", *given]) == 2
         assert says in capsys.readouterr().err

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, Final
 
 from bench2robust.agents.chat.cassette import Cassette, TapeMode
+from bench2robust.agents.chat.spec import LITELLM
 from bench2robust.core.errors import SpecError, UnknownNameError
 
 from .books import Books, Watch
@@ -18,6 +19,7 @@ from .cast import Cast
 from .inflight import play_waiting
 from .journal import read_lost
 from .lines import Episode
+from .models import is_chat
 from .schedule import Schedule
 from .spec import RunSpec
 from .store import RunFolder, read_episodes, read_manifest, read_results
@@ -151,6 +153,8 @@ def run(
         KeyboardInterrupt: interrupted; what has ended is kept.
     """
     means = means or Means(workers)
+    if means.budget.cost is not None:
+        _check_prices(spec)
     schedule = Schedule(spec)
     cassette = means.cassette()
     with RunFolder(Path(out), schedule.manifest()) as folder:
@@ -162,6 +166,18 @@ def run(
         finally:
             books.close()
     return replace(load_run(out), stopped=books.flight.reason)
+
+
+def _check_prices(spec: RunSpec) -> None:
+    """Refuse a limit on cost that could guard nothing, because a model has no prices."""
+    asked = {name: spec.models.of(name) for name in spec.agents if is_chat(name)}
+    if asked and is_chat(spec.models.user):
+        asked[spec.models.user] = spec.models.of_user()
+    for name, chat in asked.items():
+        if chat.prices is None and not chat.model.startswith(LITELLM):
+            raise SpecError(
+                f"expected prices with max-cost, got none for model={name!r}; give --prices, or use --max-tokens"
+            )
 
 
 def _play_missing(schedule: Schedule, books: Books, means: Means, cast: Cast, held: tuple[int, ...]) -> None:

@@ -104,12 +104,19 @@ class RunFolder:
         _write(self.path / SUMMARY, summary)
 
     def _claim(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest, or check that the one which is there is the same."""
+        """Write the manifest, or check that the one which is there is the same.
+
+        A run that never got as far as one episode (a wrong model name, say) does not bind the folder.
+        """
         file = self.path / MANIFEST
-        if file.exists():
+        if file.exists() and any(_holds_something(self.path / name) for name in (EPISODES, PART)):
             _check_same(self.path, read_manifest(self.path), manifest)
         else:
             _write(file, manifest)
+
+
+def _holds_something(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
 
 
 def read_manifest(path: Path) -> dict[str, Any]:

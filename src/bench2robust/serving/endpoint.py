@@ -103,8 +103,8 @@ class Endpoint:
         """
         try:
             return await listen(self.answer, host, port)
-        except OSError as error:
-            problem = error.strerror or error
+        except (OSError, OverflowError) as error:
+            problem = getattr(error, "strerror", None) or error
             raise SpecError(
                 f"expected an address that is free, got {host}:{port} ({problem}); choose another --port"
             ) from None

@@ -20,6 +20,15 @@ _OURS = ("model", "messages", "tools", "stream", "seed", "temperature")
 """Keys of a request that the extra body may not set."""
 
 
+def _is_address(url: str) -> bool:
+    """Whether a text is an http address with a host and, if any, a possible port."""
+    try:
+        address = urlsplit(url)
+        return address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
+    except ValueError:
+        return False
+
+
 class TextTools(StrEnum):
     """Whether tools and calls travel as text, for servers that do not parse calls out of what a model writes."""
 
@@ -83,8 +92,7 @@ class ChatSpec:
     def __post_init__(self) -> None:
         if not self.model or self.model == LITELLM:
             raise SpecError(f"expected the name of a model, got model={self.model!r}")
-        address = urlsplit(self.base_url)
-        if address.scheme not in ("http", "https") or not address.netloc:
+        if not _is_address(self.base_url):
             raise SpecError(
                 f"expected an address such as http://localhost:8000/v1, got base-url={self.base_url!r}"
             )

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from bench2robust.core.errors import NotInstalledError
+from bench2robust.core.errors import NotInstalledError, SpecError
 
 from .reply import Unreadable
 from .spec import OPENAI, ChatSpec
@@ -43,6 +43,18 @@ def transport_for(spec: ChatSpec) -> Transport:
     return OpenAITransport(spec) if spec.litellm is None else LiteLLMTransport(spec)
 
 
+def _key(name: str) -> str:
+    """Return the key that an environment variable holds, without the white space around it.
+
+    Raises:
+        SpecError: it holds what no header may; the message does not show it.
+    """
+    key = os.environ.get(name, "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise SpecError(f"expected a key of printable ASCII characters in the variable {name}, got others")
+    return key or "none"
+
+
 class OpenAITransport:
     """Any endpoint that speaks OpenAI's chat completions.
 
@@ -61,7 +73,7 @@ class OpenAITransport:
         self._stream = spec.stream
         self._client: AsyncOpenAI = openai.AsyncOpenAI(
             base_url=spec.base_url,
-            api_key=os.environ.get(spec.key_env) or "none",
+            api_key=_key(spec.key_env),
             max_retries=0,
             timeout=spec.timeout,
         )
