@@ -108,12 +108,14 @@ def test_every_conversation_is_what_upstream_makes_of_it(domain):
             assert episode.result.outcome.score.passed is (upstream["reward"] == 1.0), what
             assert End(episode.trajectory.ended).scored is ENDS[upstream["end"]].scored, what
             ours, theirs = digest(flat(episode.trajectory)).split(), upstream["messages"].split()
-            if upstream["end"] == "user_stop":
-                assert ours == theirs, what
-            else:  # τ² carries out all calls of a message, and counts steps otherwise
+            if upstream["end"] != "user_stop":
                 assert episode.trajectory.ended == ENDS[upstream["end"]], what
-                shorter = min(len(ours), len(theirs))
-                assert ours[:shorter] == theirs[:shorter], what
+            if talk.name in ("errors together", "endless"):
+                # τ² carries out what is left of a message's calls, and counts other things as steps.
+                assert ours == theirs[: len(ours)], what
+                assert 0 < len(theirs) - len(ours) <= 10, what
+            else:
+                assert ours == theirs, what
     assert {end for _, end, _ in met} == set(ENDS)
     assert {reward for name, end, reward in met if end == "user_stop"} == {0.0, 1.0}
 
