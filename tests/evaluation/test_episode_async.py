@@ -241,6 +241,12 @@ def test_failures_of_an_endpoint_pass_through(error):
             played(script, user)
 
 
+def test_a_lost_episode_says_what_it_has_cost():
+    with pytest.raises(EpisodeLostError) as lost:
+        played([RENEW, EpisodeLostError("kept from answering")])
+    assert lost.value.usage.requests > 0
+
+
 def test_cancelling_passes_through():
     async def main():
         endless = Model([RENEW] * 10_000)

@@ -8,10 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bench2robust.core.episode import Usage
 from bench2robust.core.errors import FolderError
 from bench2robust.evaluation import RunSpec, Schedule, load_run, run
+from bench2robust.evaluation.books import Books
+from bench2robust.evaluation.budget import Budget, Meter
+from bench2robust.evaluation.inflight import Lost
 from bench2robust.evaluation.journal import LOST, PART, Journal
-from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY
+from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY, RunFolder
 from bench2robust.evaluation.workers import play_all
 
 SPEC = RunSpec("toy-library", agents=("naive", "strategic"), seeds=(0,))
@@ -76,3 +80,14 @@ def test_the_lost_are_listed_and_the_list_begins_anew(tmp_path, whole):
     run(SPEC, tmp_path, workers=1)
     assert sorted(file.name for file in tmp_path.iterdir()) == sorted([MANIFEST, EPISODES, SUMMARY])
     assert load_run(tmp_path).lost == {}
+
+
+def test_what_a_lost_episode_has_cost_counts_for_the_budget_and_is_in_no_row(tmp_path):
+    schedule = Schedule(SPEC)
+    with RunFolder(tmp_path / "run", schedule.manifest()) as folder:
+        books = Books(schedule, folder, Meter(Budget(tokens=100)), None)
+        assert books.exhausted() == ""
+        books.keep(Lost(0, "kept from answering", Usage(requests=1, prompt_tokens=90, completion_tokens=9)))
+        assert books.exhausted() == "max-tokens=100 leaves no room for another episode"
+        books.close()
+    assert list(load_run(tmp_path / "run").rows) == []

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 
 class B2RError(Exception):
@@ -96,3 +97,6 @@ class EndpointFatalError(EndpointError):
 
 class EpisodeLostError(EndpointError):
     """One episode is lost: retries used up, content filter. It is listed, and played again on resume."""
+
+    usage: Any = None
+    """What it had cost by then (`core.episode.Usage`), where that is known."""

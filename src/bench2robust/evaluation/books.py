@@ -103,6 +103,7 @@ class Books:
         if isinstance(ended, Lost):
             self._journal.lose(self._schedule.id(ended.place), ended.problem)
             self._lost += 1
+            self._meter.add(ended.usage)
         else:
             self._journal.add(ended.place, ended.line)
             self._count(ended.result)

@@ -15,7 +15,7 @@ from typing import Final
 from bench2robust import agents, domains
 from bench2robust.core.domain import Domain
 from bench2robust.core.episode import Assignment, End, Mode, Task, Usage
-from bench2robust.core.errors import AgentError, BenchmarkError
+from bench2robust.core.errors import AgentError, BenchmarkError, EpisodeLostError
 from bench2robust.core.plan import Plan
 from bench2robust.core.ports import (
     Agent,
@@ -112,20 +112,24 @@ async def run_episode_async(benchmark: Benchmark, agent: AwaitingAgent, user: Ne
     greeting = agents.GREETING if guest.ends_talk else ""
     if greeting:
         talk.greet(greeting)
-    opening = await _answered(talk, guest, greeting or None)
     session: Session | None = None
-    answer: ToolResponse | str | None = None
-    while not talk.over:
-        with blaming(AgentError, f"agent={agent.name!r} broke"):
-            session = session or agent.start(replace(stage.briefing(opening), greeting=greeting))
-            before = copy(session.usage)
-            action = await session.act(answer)
-        if action is None:
-            talk.end(session.ended or End.DONE)
-            break
-        answer = talk.act(action, session.aside, _spent(before, session.usage))
-        if isinstance(action, Utterance) and not talk.over:
-            answer = await _answered(talk, guest, action.text)
+    try:
+        opening = await _answered(talk, guest, greeting or None)
+        answer: ToolResponse | str | None = None
+        while not talk.over:
+            with blaming(AgentError, f"agent={agent.name!r} broke"):
+                session = session or agent.start(replace(stage.briefing(opening), greeting=greeting))
+                before = copy(session.usage)
+                action = await session.act(answer)
+            if action is None:
+                talk.end(session.ended or End.DONE)
+                break
+            answer = talk.act(action, session.aside, _spent(before, session.usage))
+            if isinstance(action, Utterance) and not talk.over:
+                answer = await _answered(talk, guest, action.text)
+    except EpisodeLostError as lost:
+        lost.usage = (session.usage if session else Usage()) + guest.usage
+        raise
     return stage.judge(talk, session.usage if session else Usage(), guest.usage)
 
 

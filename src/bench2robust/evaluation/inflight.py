@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from bench2robust.core.episode import Usage
 from bench2robust.core.errors import EndpointError, EpisodeLostError, UsageError
 
 from .cast import Cast
@@ -36,6 +37,8 @@ class Lost:
 
     place: int
     problem: str
+    usage: Usage | None = None
+    """What it had cost by then."""
 
 
 @dataclass(slots=True)
@@ -133,7 +136,7 @@ async def play_one_waiting(schedule: Schedule, place: int, cast: Cast) -> Played
         episode = await schedule.play_waiting(place, cast)
         return Played(place, encode(episode), episode.result)
     except EpisodeLostError as error:
-        return Lost(place, str(error))
+        return Lost(place, str(error), error.usage)
     except (EndpointError, UsageError):
         raise
     except Exception as error:
