@@ -16,9 +16,9 @@ from bench2robust.benchmarks.tau2.plan.lines import Orders
 from bench2robust.benchmarks.tau2.plan.money import Address
 from bench2robust.benchmarks.tau2.plan.truth import Truth, known_to
 from bench2robust.benchmarks.tau2.plan.words import Words
-from bench2robust.benchmarks.tau2.plan.world import Json, Known, Missing, NoMatch, World
+from bench2robust.benchmarks.tau2.plan.world import Json, Known, NoMatch, World, settled
 from bench2robust.core.episode import Task
-from bench2robust.core.plan import Decision, Done, Facts, Goal, Need, Plan, Say, Stuck
+from bench2robust.core.plan import Decision, Done, Facts, Goal, Plan, Say
 from bench2robust.core.randomness import Draws
 from bench2robust.core.tools import ToolCall, ToolResponse
 
@@ -138,12 +138,10 @@ class Refusal:
         if done:
             return Done()
         world = World(self.known, facts)
-        try:
-            why = next(filter(None, (self.rule.broken(o, world) for o in self.orders.of(world))), "")
-        except Missing as missing:
-            return Need(missing.fetch)
-        except NoMatch as none:
-            return Stuck(str(none), tuple(world.used))
+        return settled(world, lambda: self._decide(world, facts, done))
+
+    def _decide(self, world: World, facts: Facts, done: int) -> Decision:
+        why = next(filter(None, (self.rule.broken(o, world) for o in self.orders.of(world))), "")
         if why or self.wish is None:
             return Say(NO + (why or "it is against the policy."), tuple(world.used))
         return self.wish.decide(facts, done)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bench2robust.core.plan import Act, Decision, Done, Facts, Fetch, Goal, Handover, Need, Say, Stuck
+from bench2robust.core.plan import Act, Decision, Done, Facts, Fetch, Goal, Handover, Say
 from bench2robust.core.tools import ToolCall
 
 from .lines import Lines, Orders, price
 from .money import Address, Payment
 from .stock import NewItem
-from .world import Json, Known, Missing, NoMatch, World, order_fetch, user_fetch
+from .world import Json, Known, Reader, World, order_fetch, settled, user_fetch
 
 
 class Guard(Protocol):
@@ -52,18 +52,25 @@ class WriteGoal:
     def decide(self, facts: Facts, done: int) -> Decision:
         """Decide from the facts (see `core.plan`)."""
         world = World(self.known, facts)
-        try:
-            if not all(guard.holds(world) for guard in self.guards):
-                return self.otherwise.decide(facts, done) if self.otherwise else Done("does not apply")
-            writes = self.wish.writes(world)
-        except Missing as missing:
-            return Need(missing.fetch)
-        except NoMatch as none:
-            return Stuck(str(none), tuple(world.used))
-        if done >= len(writes):
-            return Done("" if writes else "not allowed")
-        write = writes[done]
-        return Act(write.call, tuple(world.used), write.verify, write.happened)
+        return settled(world, lambda: self._decide(world, facts, done))
+
+    def _decide(self, world: World, facts: Facts, done: int) -> Decision:
+        if not all(guard.holds(world) for guard in self.guards):
+            return self.otherwise.decide(facts, done) if self.otherwise else Done("does not apply")
+        return next_write(self.wish.writes(world), done, world)
+
+
+def next_write(writes: Sequence[Write], done: int, world: Reader) -> Decision:
+    """Return the first write that is not carried out yet, or that nothing is left."""
+    if done >= len(writes):
+        return Done("" if writes else "not allowed")
+    write = writes[done]
+    return Act(write.call, tuple(world.used), write.verify, write.happened)
+
+
+def say(texts: Iterable[str], world: Reader) -> Decision:
+    """Tell the user what they asked for."""
+    return Say("This is what you asked for: " + "; ".join(texts), tuple(world.used))
 
 
 class Value(Protocol):
@@ -86,13 +93,7 @@ class TellGoal:
         if done:
             return Done()
         world = World(self.known, facts)
-        try:
-            texts = [value.of(world) for value in self.values]
-        except Missing as missing:
-            return Need(missing.fetch)
-        except NoMatch as none:
-            return Stuck(str(none), tuple(world.used))
-        return Say("This is what you asked for: " + "; ".join(texts), tuple(world.used))
+        return settled(world, lambda: say([value.of(world) for value in self.values], world))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from bench2robust.core.plan import Facts, Fetch, Part, Route, never_doubts
+from bench2robust.core.plan import Decision, Facts, Fetch, Need, Part, Route, Stuck, never_doubts
 from bench2robust.core.tools import ToolCall
 
 Json = dict[str, Any]
@@ -26,6 +26,22 @@ class Missing(Exception):
 
 class NoMatch(Exception):
     """A selector found nothing, or more than it may."""
+
+
+class Reader(Protocol):
+    """What reads facts and remembers which."""
+
+    used: dict[str, None]
+
+
+def settled(reader: Reader, decide: Callable[[], Decision]) -> Decision:
+    """Return a decision, or what keeps it from being made: a fact that is missing, or one that does not fit."""
+    try:
+        return decide()
+    except Missing as missing:
+        return Need(missing.fetch)
+    except NoMatch as none:
+        return Stuck(str(none), tuple(reader.used))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from bench2robust.core.plan import Act, Decision, Done, Facts, Need, Say, Stuck
+from bench2robust.benchmarks.tau2.plan.goals import next_write, say
+from bench2robust.benchmarks.tau2.plan.world import settled
+from bench2robust.core.plan import Decision, Done, Facts
 
 from .wishes import Wish
-from .world import Known, Missing, NoMatch, World
+from .world import Known, World
 
 
 class Guard(Protocol):
@@ -31,19 +33,11 @@ class WishGoal:
     def decide(self, facts: Facts, done: int) -> Decision:
         """Decide from the facts (see `core.plan`)."""
         world = World(self.known, facts)
-        try:
-            wish: Wish | None = self.wish
-            if not all(guard.holds(world) for guard in self.guards):
-                wish = self.otherwise
-            writes = wish.writes(world) if wish else []
-        except Missing as missing:
-            return Need(missing.fetch)
-        except NoMatch as none:
-            return Stuck(str(none), tuple(world.used))
-        if done >= len(writes):
-            return Done("" if writes else "not allowed")
-        write = writes[done]
-        return Act(write.call, tuple(world.used), write.verify, write.happened)
+        return settled(world, lambda: self._decide(world, done))
+
+    def _decide(self, world: World, done: int) -> Decision:
+        wish = self.wish if all(guard.holds(world) for guard in self.guards) else self.otherwise
+        return next_write(wish.writes(world) if wish else [], done, world)
 
 
 class Value(Protocol):
@@ -66,10 +60,4 @@ class TellGoal:
         if done:
             return Done()
         world = World(self.known, facts)
-        try:
-            texts = [value.of(world) for value in self.values]
-        except Missing as missing:
-            return Need(missing.fetch)
-        except NoMatch as none:
-            return Stuck(str(none), tuple(world.used))
-        return Say("This is what you asked for: " + "; ".join(texts), tuple(world.used))
+        return settled(world, lambda: say([value.of(world) for value in self.values], world))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
-from bench2robust.core.plan import Fetch
+from bench2robust.benchmarks.tau2.plan.goals import Write
 from bench2robust.core.tools import ToolCall
 
 from .journeys import Find, Journey, Keep, LegChoice, Request, arrival, legs, numbers, price
@@ -26,15 +26,6 @@ from .policy import (
 )
 from .trips import Disturbed, Trips
 from .world import Json, NoMatch, World, trip_fetch, user_fetch
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A write that is decided, with how to see whether it has happened."""
-
-    call: ToolCall
-    verify: Fetch
-    happened: Callable[[Any], bool]
 
 
 class Wish(Protocol):
