@@ -99,8 +99,12 @@ def test_the_bytes_depend_on_neither_processes_nor_hash_seed(b2r, tmp_path, hash
 def test_two_runs_on_one_folder(b2r, start_b2r, tmp_path):
     first = start_b2r(*LONG, "--out", str(tmp_path / "run"))
     wait_for(tmp_path / "run" / EPISODES, 1)
-    second = b2r(*LONG, "--out", str(tmp_path / "run"))
-    assert first.poll() is None, "the first run ended too early for this test to say anything"
+    first.send_signal(signal.SIGSTOP)  # however fast it is, it is still at it when the second one comes
+    try:
+        assert first.poll() is None, "the first run ended too early for this test to say anything"
+        second = b2r(*LONG, "--out", str(tmp_path / "run"))
+    finally:
+        first.send_signal(signal.SIGCONT)
     assert second.returncode == 2
     assert second.stderr == (
         f"error: another run is writing to folder='{tmp_path / 'run'}'; wait for it, or choose another\n"
