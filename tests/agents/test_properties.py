@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench2robust.agents import NAMES, REFERENCE, create
-from bench2robust.agents.reading import classify
 from bench2robust.core.domain import Domain, FieldRules
 from bench2robust.core.noise import OBSERVABLE, SILENT
+from bench2robust.core.reading import classify
 from bench2robust.injection import InjectionSpec, Injector
 
 from .toy import (

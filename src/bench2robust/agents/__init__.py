@@ -1,6 +1,6 @@
 """Who acts: the reference policies, and the two agents that certify the impossible.
 
-A policy reads delivered texts (`reading`), follows a compiled plan (`walk`), and differs from the
+A policy reads delivered texts (`core.reading`), follows a compiled plan (`walk`), and differs from the
 others in how it recovers (`reference`).
 """
 

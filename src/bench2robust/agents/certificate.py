@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bench2robust.core.ports import Briefing, Play, Utterance
 from bench2robust.core.tools import ToolKind
 
-from .reading import ask
+from .steps import ask
 
 ATTEMPTS = 3
 """How often the adversary makes a failing write."""

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from bench2robust.core.errors import SpecError
 from bench2robust.core.plan import Act, Fetch, Route
 from bench2robust.core.ports import Briefing, Play
+from bench2robust.core.reading import TRANSIENT, Reading, read
 from bench2robust.core.tools import ToolCall
 
-from .reading import TRANSIENT, Reading, Steps, ask, read
+from .steps import Steps, ask
 from .walk import PATIENCE, Escalate, Memory, Source, Walk, missing
 
 ATTEMPTS = 3

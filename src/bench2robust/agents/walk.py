@@ -36,9 +36,10 @@ from bench2robust.core.plan import (
     Stuck,
 )
 from bench2robust.core.ports import Briefing, Play, Utterance
+from bench2robust.core.reading import Reading
 from bench2robust.core.tools import ToolCall, ToolResponse
 
-from .reading import Reading, Steps, ask
+from .steps import Steps, ask
 
 PATIENCE = 200
 """Decisions after which a policy gives a goal up, whatever comes: no walk is endless."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bench2robust import agents
-from bench2robust.agents.reading import classify, parse
 from bench2robust.core.episode import Task
 from bench2robust.core.errors import SpecError, UsageError
 from bench2robust.core.ports import Agent, Benchmark, Briefing, Play, Utterance
+from bench2robust.core.reading import classify, parse
 from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 
 STOP: Final = "###STOP###"

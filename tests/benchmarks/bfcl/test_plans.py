@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bench2robust import agents, domains
-from bench2robust.agents.reading import parse, read
 from bench2robust.benchmarks import bfcl
 from bench2robust.benchmarks.bfcl import Category
 from bench2robust.benchmarks.bfcl.plan.expressions import Field, Recalled, Said, Sum
@@ -18,6 +17,7 @@ from bench2robust.benchmarks.bfcl.plan.speech import Speech
 from bench2robust.benchmarks.bfcl.truth import parsed
 from bench2robust.core.episode import Assignment, Mode, Scenario
 from bench2robust.core.noise import NoiseType
+from bench2robust.core.reading import parse, read
 from bench2robust.core.tools import ToolKind, ToolResponse
 from bench2robust.evaluation import Job, certify_task, run_episode
 from bench2robust.injection import InjectionSpec, Limits, NoiseProfile

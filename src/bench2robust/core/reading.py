@@ -1,4 +1,4 @@
-"""How an agent reads a delivered response without seeing the truth.
+"""How a delivered response is read without seeing the truth.
 
 An error response is either the tool's own (an order that does not exist) or looks like a failure on
 the way to it (a timeout). Only its text can tell; the patterns here are those of common servers and
@@ -10,18 +10,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
-from bench2robust.core.errors import AgentError
-from bench2robust.core.noise import NoiseType
-from bench2robust.core.ports import Utterance
-from bench2robust.core.tools import ToolCall, ToolResponse
-
-T = TypeVar("T")
-Steps = Generator[ToolCall | Utterance, ToolResponse | str, T]
-"""Part of a `core.ports.Play` that ends with a result."""
+from .noise import NoiseType
+from .tools import ToolResponse
 
 TRANSIENT = frozenset({NoiseType.TIMEOUT, NoiseType.RATE_LIMIT, NoiseType.SERVER_ERROR, NoiseType.MALFORMED})
 """Failures that usually pass, so the same call is worth another try; the other two observable types
@@ -142,11 +135,3 @@ def read(response: ToolResponse) -> Reading:
     if value is response.text and _garbled(value):
         return Reading(None, NoiseType.MALFORMED, response.text)
     return Reading(value)
-
-
-def ask(call: ToolCall) -> Steps[Reading]:
-    """Make a call and read what comes back."""
-    response = yield call
-    if not isinstance(response, ToolResponse):
-        raise AgentError(f"expected a ToolResponse after the call of {call.name}, got {response!r}")
-    return read(response)

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench2robust.agents.reading import classify, parse, read
 from bench2robust.core.noise import OBSERVABLE, NoiseType
 from bench2robust.core.randomness import Draws
+from bench2robust.core.reading import classify, parse, read
 from bench2robust.core.tools import ToolResponse
 from bench2robust.injection import texts
 

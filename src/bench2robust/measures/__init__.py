@@ -1,0 +1,1 @@
+"""What one episode shows: pure functions of a trajectory, for metrics, memory, rewards and assertions alike."""

@@ -1,0 +1,1 @@
+"""Reward, curriculum, grouped rollouts, and trainers."""
