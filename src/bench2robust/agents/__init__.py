@@ -6,29 +6,54 @@ others in how it recovers (`reference`).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bench2robust.core.errors import UnknownNameError
 from bench2robust.core.ports import Agent
+from bench2robust.memory.knowledge import Knowledge
 
 from .certificate import Adversary, Idle
-from .reference import REFERENCES
+from .reference import REFERENCES, Informed
 from .users import GREETING, NOTHING_TO_ADD, Scripted, scripted, ticket
 
 _AGENTS: dict[str, Agent] = {agent.name: agent for agent in (*REFERENCES, Adversary(), Idle())}
+_INFORMED: dict[str, Informed] = {}
 
-NAMES = tuple(_AGENTS)
+NAMES = (*_AGENTS, *_INFORMED)
 """Every agent that `create` knows."""
 REFERENCE = tuple(agent.name for agent in REFERENCES)
-"""The reference policies, from the weakest to the ceiling."""
+"""The reference policies that are told nothing, from the weakest to the ceiling."""
+INFORMED = tuple(_INFORMED)
+"""The reference policies that are told what holds for every episode of a run (`memory.knowledge`)."""
+PLANNED = (*REFERENCE, *INFORMED)
+"""The agents that follow a compiled plan."""
 
-__all__ = ["GREETING", "NAMES", "NOTHING_TO_ADD", "REFERENCE", "Scripted", "create", "scripted", "ticket"]
+__all__ = [
+    "GREETING",
+    "INFORMED",
+    "NAMES",
+    "NOTHING_TO_ADD",
+    "PLANNED",
+    "REFERENCE",
+    "Scripted",
+    "create",
+    "scripted",
+    "ticket",
+]
 
 
-def create(name: str) -> Agent:
+def create(name: str, knowledge: Knowledge | None = None) -> Agent:
     """Return the agent of that name (agents hold no state: an episode's state is in its play).
+
+    Args:
+        name: one of `NAMES`.
+        knowledge: what the `INFORMED` are told; they cannot play without it. Of no use to the others.
 
     Raises:
         UnknownNameError: nobody has that name.
     """
+    if name in _INFORMED:
+        return replace(_INFORMED[name], knowledge=knowledge)
     try:
         return _AGENTS[name]
     except KeyError:

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bench2robust.core.errors import SpecError
@@ -20,6 +20,7 @@ from bench2robust.core.plan import Act, Fetch, Route
 from bench2robust.core.ports import Briefing, Play
 from bench2robust.core.reading import TRANSIENT, Reading, read
 from bench2robust.core.tools import ToolCall
+from bench2robust.memory.knowledge import Knowledge
 
 from .steps import Steps, ask
 from .walk import PATIENCE, Escalate, Memory, Source, Walk, missing
@@ -285,6 +286,24 @@ class Reference:
     def play(self, briefing: Briefing) -> Play:
         """Play one episode from the briefing's plan; raises SpecError when the briefing lacks what it needs."""
         return self.walk(briefing).play()
+
+
+@dataclass(frozen=True, slots=True)
+class Informed:
+    """A reference policy that is told what holds for every episode of a run, as an agent."""
+
+    name: str
+    walk: Callable[[Briefing, Knowledge], Walk]
+    knowledge: Knowledge | None = None
+    omniscient: bool = False
+
+    def play(self, briefing: Briefing) -> Play:
+        """Play one episode from the briefing's plan; raises SpecError without a plan or without knowledge."""
+        if self.knowledge is None:
+            raise SpecError(
+                f"expected what agent={self.name!r} is told, got knowledge=None; give it to agents.create"
+            )
+        return self.walk(briefing, self.knowledge).play()
 
 
 REFERENCES = (

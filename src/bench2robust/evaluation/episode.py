@@ -65,7 +65,7 @@ def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
         AgentError: the agent raised, or did something its port does not allow.
         BenchmarkError: the benchmark or its environment raised.
     """
-    stage = _Stage.set(benchmark, job, agent.name, planned=agent.name in agents.REFERENCE)
+    stage = _Stage.set(benchmark, job, agent.name, planned=agent.name in agents.PLANNED)
     user = agents.Scripted.of(job.task) if stage.dual is None else stage.dual.user()
     opening = user.reply(None) or ""
     talk = stage.talk(user_ends=False)

@@ -12,11 +12,12 @@ from typing import Any
 
 from bench2robust import __version__, agents
 from bench2robust.core.episode import Assignment, Mode, Task
-from bench2robust.injection import TEXTS_VERSION, assign
+from bench2robust.injection import TEXTS_VERSION, InjectionSpec, Mix, NoiseProfile, ScenarioSpec, assign
+from bench2robust.memory.knowledge import Knowledge
 
 from . import registry
 from .cast import Cast
-from .certificate import eligibility
+from .certificate import certify, eligibility
 from .episode import Job, domain_of, run_episode, run_episode_async
 from .lines import Episode, episode_id
 from .models import is_chat
@@ -41,6 +42,7 @@ class Schedule:
         self.spec = replace(spec, tasks=select(spec.tasks, tuple(known)))
         """The spec with its tasks spelled out, in the benchmark's order."""
         self.tasks: tuple[Task, ...] = tuple(known[name] for name in self.spec.tasks)
+        self._told: dict[Mode, Knowledge] = {}
         spec.injection.profile.check_tools(tool.name for tool in self.benchmark.tools(alternatives=True))
 
     def __len__(self) -> int:
@@ -68,7 +70,9 @@ class Schedule:
             AgentError: the agent broke.
             BenchmarkError: the benchmark broke.
         """
-        return run_episode(self.benchmark, agents.create(self._at(place)[0]), self._job(place))
+        name, mode, _, _ = self._at(place)
+        knowledge = self._knowledge(mode) if name in agents.INFORMED else None
+        return run_episode(self.benchmark, agents.create(name, knowledge), self._job(place))
 
     def waits(self, place: int) -> bool:
         """Whether the episode at a place waits for a model: then it is for `play_waiting`."""
@@ -126,6 +130,18 @@ class Schedule:
         _, mode, seed, task = self._at(place)
         assignment = self._assignment(mode, seed, task)
         return Job(task, mode, seed, assignment, self.spec.injection, self.spec.max_steps)
+
+    def _knowledge(self, mode: Mode) -> Knowledge:
+        """Return what a policy is told about the episodes of a mode."""
+        if mode not in self._told:
+            blocks = mode is Mode.INJECT_ALT and self.spec.scenarios.mix.s1 < 100
+            self._told[mode] = Knowledge(
+                domain_of(self.benchmark),
+                self.spec.injection if mode.injected else InjectionSpec(NoiseProfile.empty()),
+                self.spec.scenarios if blocks else ScenarioSpec(Mix(100, 0, 0)),
+                population=tuple(certify(self.spec.benchmark).values()) if blocks else (),
+            )
+        return self._told[mode]
 
     def _assignment(self, mode: Mode, seed: int, task: Task) -> Assignment:
         if mode is not Mode.INJECT_ALT:
