@@ -61,11 +61,12 @@ def test_a_file_that_fits(tmp_path):
             "lost": ("processed", "pending"),
         },
         exempt=frozenset({"transfer"}),
+        tools=("get_order", "find_user", "cancel_order", "transfer", "get_orders"),
     )
 
 
 def test_only_name_and_tools_are_needed(tmp_path):
-    assert load(tmp_path, 'name = "d"\ntools.standard = ["a"]') == Domain("d")
+    assert load(tmp_path, 'name = "d"\ntools.standard = ["a"]') == Domain("d", tools=("a",))
 
 
 @pytest.mark.parametrize(
@@ -146,3 +147,12 @@ def test_packaged_domains_are_loaded_once_and_by_name():
 @pytest.mark.parametrize("name", domains.names())
 def test_every_packaged_domain_fits(name):
     assert domains.load(name).name == name
+
+
+def test_constraints_are_the_domains_own_where_it_has_some(tmp_path):
+    assert load(tmp_path, GOOD).constraints is None
+    with_own = GOOD.replace("[tools]", 'constraints = ["Ask first.", "Retry once."]\n[tools]', 1)
+    assert load(tmp_path, with_own).constraints == ("Ask first.", "Retry once.")
+    assert load(tmp_path, GOOD.replace("[tools]", "constraints = []\n[tools]", 1)).constraints == ()
+    with pytest.raises(DomainFileError, match=r"constraints: expected a list of strings, got 'Ask first\.'"):
+        load(tmp_path, GOOD.replace("[tools]", 'constraints = "Ask first."\n[tools]', 1))

@@ -62,6 +62,11 @@ class Domain:
     """State to the states that come before it, nearest first."""
     exempt: frozenset[str] = frozenset()
     """Tools that are never injected and never blocked (the escalation tool at least)."""
+    constraints: tuple[str, ...] | None = None
+    """What an agent is told to keep to while it recovers, one sentence or more each, in order; None for
+    the template's six (`bench2robust.memory.structure`)."""
+    tools: tuple[str, ...] = ()
+    """Every tool there is, standard ones first; empty where nobody has listed them."""
 
     def equivalence(self, name: str) -> EquivalenceClass:
         """Return the class of that name; KeyError when there is none."""
@@ -73,3 +78,13 @@ class Domain:
     def sides_of(self, tool: str) -> tuple[tuple[str, str], ...]:
         """Return every (class, side) that `tool` belongs to."""
         return tuple((c.name, s.name) for c in self.classes for s in c.sides if tool in s.tools)
+
+    def switches(self, source: str, target: str) -> bool:
+        """Return whether going from one tool to the other is a switch: to another side of a class."""
+        return source != target and any(
+            source in side.tools and target in other.tools
+            for cls in self.classes
+            for side in cls.sides
+            for other in cls.sides
+            if side is not other
+        )

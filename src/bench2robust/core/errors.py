@@ -5,6 +5,7 @@
     │   ├── UnknownNameError    a benchmark, agent, mode, tool or task nobody knows (suggests close names)
     │   ├── SpecError           a value that cannot be: probabilities, limits, mixes
     │   ├── DomainFileError     a domain TOML file that does not fit (names file, key and value)
+    │   ├── MemoryFileError     a memory file that does not fit (names the file and what is wrong)
     │   ├── NotInstalledError   something optional is missing (says how to get it)
     │   └── FolderError         a run folder that cannot be written, is busy, or holds another run
     ├── SubjectError            the thing under test broke by itself
@@ -65,6 +66,14 @@ class DomainFileError(UsageError):
     def __init__(self, file: str, key: str, problem: str) -> None:
         super().__init__(f"{file}: {key}: {problem}")
         self.file, self.key = file, key
+
+
+class MemoryFileError(UsageError):
+    """A file of beliefs that cannot be read, or does not fit what it is asked for."""
+
+    def __init__(self, file: str, problem: str) -> None:
+        super().__init__(f"{file}: {problem}")
+        self.file = file
 
 
 class NotInstalledError(UsageError):

@@ -13,7 +13,17 @@ from typing import Any, Final
 from bench2robust.core.domain import Domain, EquivalenceClass, FieldRules, Side
 from bench2robust.core.errors import DomainFileError, UnknownNameError
 
-_KEYS: Final = ("name", "exempt", "tools", "classes", "needs", "granularity", "states", "responses")
+_KEYS: Final = (
+    "name",
+    "exempt",
+    "tools",
+    "classes",
+    "needs",
+    "granularity",
+    "states",
+    "responses",
+    "constraints",
+)
 _TOOL_LISTS: Final = ("standard", "alternative")
 _RESPONSE_KEYS: Final = ("tools", "critical", "state", "numeric", "enum")
 _SEGMENT: Final = re.compile(r"\*|[^.*$]+")
@@ -84,6 +94,8 @@ class _File:
             fields=self._responses(self._table(data, "responses")),
             earlier=self._earlier(self._table(data, "states")),
             exempt=exempt,
+            constraints=self._strings(data["constraints"], "constraints") if "constraints" in data else None,
+            tools=self._tools,
         )
 
     def _error(self, key: str, problem: str) -> DomainFileError:

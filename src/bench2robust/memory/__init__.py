@@ -1,1 +1,1 @@
-"""Bayesian Tool Memory: what past episodes and the domain know about recovering from failing tools."""
+"""Bayesian Tool Memory (paper, section 3.1): beliefs, structure, the block and the notes that agents read."""
