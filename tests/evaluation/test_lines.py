@@ -59,6 +59,7 @@ def records(draw, index):
         blocked=blocked,
         withheld=draw(st.none() | st.sampled_from(["budget", "consecutive", "not_landed"])),
         corrupted=tuple(draw(st.lists(fields, max_size=2))),
+        note=draw(st.just("") | TEXT),
     )
 
 
@@ -69,7 +70,7 @@ def episodes(draw):
     for call in calls:
         messages += [
             Message(Role.ASSISTANT, record=call.index),
-            Message(Role.TOOL, call.delivered.text, call.index),
+            Message(Role.TOOL, call.shown, call.index),
         ]
         if draw(st.booleans()):
             messages += [Message(Role.ASSISTANT, draw(TEXT)), Message(Role.USER, draw(TEXT))]

@@ -136,6 +136,8 @@ class Briefing:
     """The episode's id, which names what is drawn or recorded for it."""
     seed: int = 0
     """The run's seed, for an agent that samples."""
+    memory: str = ""
+    """The block of Bayesian Tool Memory that the agent reads (`bench2robust.memory.block`); empty for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -66,10 +66,17 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResponse:
-    """A response as text, the way an agent reads it; `error` says whether it is an error."""
+    """A response as text; `error` says whether it is an error."""
 
     text: str
     error: bool = False
+    note: str = ""
+    """A live recovery note that comes with it (`bench2robust.memory.notes`); empty where there is none."""
+
+    @property
+    def shown(self) -> str:
+        """The text as an agent reads it, with the note."""
+        return f"{self.text}\n\n{self.note}" if self.note else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +115,13 @@ class CallRecord:
     withheld: str | None = None
     """Why a drawn noise type was not delivered: ``budget``, ``consecutive`` or ``not_landed``."""
     corrupted: tuple[CorruptedField, ...] = ()
+    note: str = ""
+    """The live recovery note that the agent read with `delivered`, which is without it; empty for none."""
+
+    @property
+    def shown(self) -> str:
+        """The text as the agent read it, with the note."""
+        return replace(self.delivered, note=self.note).shown
 
     @property
     def executed(self) -> bool:

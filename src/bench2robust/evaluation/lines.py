@@ -18,7 +18,8 @@ what a model wrote beside the call), and
 In `calls`: `executed` says whether the real tool ran; `true` is what it answered, left out where that
 equals `delivered`; `error` says that the agent saw an error, `genuine_error` that the tool itself
 answered with one; `drawn`, `noise`, `landed`, `blocked`, `withheld` and `corrupted` are those of
-`core.tools.CallRecord` (no `noise` means clean, no `drawn` means that nothing was drawn).
+`core.tools.CallRecord` (no `noise` means clean, no `drawn` means that nothing was drawn); `note` is
+the live recovery note that the agent read behind `delivered`, left out where there was none.
 `usage` is there when a model was asked: the sums of agent and user, and for each message that a model
 wrote its place (tools' answers counted), requests, prompt tokens, completion tokens and cost. Waiting
 times are not in a line: equal runs have equal lines.
@@ -232,7 +233,7 @@ def _read_messages(role: str, what: list[Any], records: list[CallRecord]) -> lis
         return [Message(Role.USER, first["answer"], call=ToolCall(first["tool"], first["arguments"]))]
     if role != _CALL:
         return [Message(Role(role), first)]
-    answer = Message(Role.TOOL, records[first].delivered.text, first)
+    answer = Message(Role.TOOL, records[first].shown, first)
     return [Message(Role.ASSISTANT, rest[0] if rest else "", first), answer]
 
 
@@ -277,6 +278,8 @@ def _record(record: CallRecord) -> dict[str, Any]:
         data["landed"] = True
     if record.blocked:
         data["blocked"] = True
+    if record.note:
+        data["note"] = record.note
     if record.withheld is not None:
         data["withheld"] = record.withheld
     if record.genuine_error:
@@ -307,4 +310,5 @@ def _read_record(index: int, data: Mapping[str, Any]) -> CallRecord:
         corrupted=tuple(
             CorruptedField(c["path"], c["true"], c["delivered"]) for c in data.get("corrupted", ())
         ),
+        note=data.get("note", ""),
     )

@@ -61,7 +61,7 @@ class ChatSession:
         self._ends = not briefing.greeting
         self._line = endpoint.line(f"{briefing.episode}/agent", briefing.seed, briefing.task.id, "agent")
         self.usage = self._line.usage
-        self._system = agent_prompt(briefing.policy, ends=self._ends)
+        self._system = agent_prompt(briefing.policy, briefing.memory, ends=self._ends)
         self._turns: list[Turn] = [Spoken(briefing.greeting)] if briefing.greeting else []
         self._turns.append(Heard(briefing.opening))
         self._proposed: deque[Proposal] = deque()
@@ -99,7 +99,7 @@ class ChatSession:
     def _hear(self, reply: ToolResponse | str | None) -> None:
         """Add the answer to the last action, once: after a cancelled request it comes again."""
         if isinstance(reply, ToolResponse) and self._open is not None:
-            self._turns.append(Answered(self._open.id, reply.text))
+            self._turns.append(Answered(self._open.id, reply.shown))
             self._open = None
         elif isinstance(reply, str) and self._listening:
             self._turns.append(Heard(reply))

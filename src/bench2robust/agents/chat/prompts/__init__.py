@@ -13,14 +13,17 @@ def read(name: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def agent_prompt(policy: str, *, ends: bool) -> str:
+def agent_prompt(policy: str, memory: str = "", *, ends: bool) -> str:
     """Return the system prompt of an agent.
 
     Args:
         policy: the benchmark's.
+        memory: the block of Bayesian Tool Memory, which comes last; empty for none.
         ends: whether the agent says when the conversation is over; else the user does.
     """
     parts = [read("agent"), *([read("ending")] if ends else []), f"<policy>\n{policy.strip()}\n</policy>"]
+    if memory:
+        parts.append(memory)
     return "\n\n".join(parts)
 
 
