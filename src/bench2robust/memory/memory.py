@@ -24,36 +24,12 @@ from bench2robust.core.errors import B2RError, MemoryFileError, SpecError, Unkno
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
 
 from .beliefs import Belief, Beliefs, Counts, decay
+from .source import Source, grown, together
 
 SCHEMA: Final = 1
 """Version of the file's format."""
 _KEYS: Final = ("schema", "domain", "package", "pooling", "half_life", "errors", "switches", "sources")
 _SQLITE: Final = b"SQLite format 3\0"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Source:
-    """Some episodes that a memory was learned from."""
-
-    run: str
-    """The run's fingerprint; of live episodes, the id of the store they were counted in."""
-    benchmark: str = ""
-    """Empty for live episodes, as are the following."""
-    split: str = ""
-    """Hash of the benchmark's split into training and held-out tasks."""
-    agents: tuple[str, ...] = ()
-    modes: tuple[str, ...] = ()
-    seeds: tuple[int, ...] = ()
-    episodes: int = 0
-    package: str = __version__
-    """Version of bench2robust that counted them."""
-
-    def overlaps(self, other: Source) -> bool:
-        """Whether some episodes are in both: the same run, an agent and a mode in common."""
-        if self.run != other.run:
-            return False
-        common = (set(self.agents) & set(other.agents), set(self.modes) & set(other.modes))
-        return not self.benchmark or all(common)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +65,21 @@ class Memory:
         said = {key: data[key] for key in ("domain", "pooling", "half_life", "errors", "switches")}
         return blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8).hexdigest()
 
-    def updated(self, *episodes: Counts) -> Memory:
+    def updated(self, *episodes: Counts, source: str = "") -> Memory:
         """Return the memory after more episodes.
 
         Those given together count as of one time, in which older ones lose weight by the half-life; so the
         order of the episodes of one wave does not matter.
+
+        Args:
+            episodes: what each adds.
+            source: the id of the live source that grows by them; without one the sources stay as they are.
         """
         beliefs = self.beliefs
         if self.half_life is not None:
             beliefs = beliefs.decayed(self.half_life, len(episodes))
-        return replace(self, beliefs=beliefs.updated(*episodes))
+        sources = grown(self.sources, source, len(episodes)) if source else self.sources
+        return replace(self, beliefs=beliefs.updated(*episodes), sources=sources)
 
     def merged(self, other: Memory) -> Memory:
         """Return what both memories say together.
@@ -112,13 +93,8 @@ class Memory:
         ):
             if mine != its:
                 raise SpecError(f"expected memories of one {what}, got {what}={mine!r} and {what}={its!r}")
-        for source in other.sources:
-            if any(source.overlaps(mine) for mine in self.sources):
-                raise SpecError(
-                    f"expected each episode once, got run={source.run!r} in both memories; leave one out"
-                )
         beliefs = self.beliefs.merged(other.beliefs)
-        return replace(self, beliefs=beliefs, sources=tuple(sorted((*self.sources, *other.sources))))
+        return replace(self, beliefs=beliefs, sources=together(self.sources, other.sources))
 
     def check(self, domain: str, tools: Iterable[str] = ()) -> None:
         """Refuse a memory that does not belong to a domain.
@@ -157,7 +133,7 @@ class Memory:
             "half_life": self.half_life,
             "errors": errors,
             "switches": switches,
-            "sources": [_source(source) for source in self.sources],
+            "sources": [source.to_dict() for source in self.sources],
         }
 
     @classmethod
@@ -192,7 +168,7 @@ class Memory:
         return cls(
             data.get("domain", ""),
             Beliefs(errors, switches, data.get("pooling", 0)),
-            tuple(map(_read_source, sources)),
+            tuple(map(Source.from_dict, sources)),
             data.get("half_life"),
         )
 
@@ -267,30 +243,6 @@ def _noise(name: str) -> NoiseType:
     if name not in NOISE_TYPES:
         raise UnknownNameError("error type", name, NOISE_TYPES)
     return NoiseType(name)
-
-
-def _source(source: Source) -> dict[str, Any]:
-    data: dict[str, Any] = {"run": source.run}
-    if source.benchmark:
-        data |= {"benchmark": source.benchmark, "split": source.split}
-        data |= {name: list(getattr(source, name)) for name in ("agents", "modes", "seeds")}
-    return {**data, "episodes": source.episodes, "package": source.package}
-
-
-def _read_source(data: Any) -> Source:
-    try:
-        return Source(
-            run=str(data["run"]),
-            benchmark=str(data.get("benchmark", "")),
-            split=str(data.get("split", "")),
-            agents=tuple(map(str, data.get("agents", ()))),
-            modes=tuple(map(str, data.get("modes", ()))),
-            seeds=tuple(map(int, data.get("seeds", ()))),
-            episodes=int(data["episodes"]),
-            package=str(data.get("package", "")),
-        )
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise SpecError(f"expected a source with run and episodes, got {_short(data)}") from None
 
 
 def _short(value: Any) -> str:
