@@ -288,7 +288,7 @@ class Reference:
         return self.walk(briefing).play()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Informed:
     """A reference policy that is told what holds for every episode of a run, as an agent."""
 
