@@ -13,7 +13,7 @@ from .measure import (
     measure,
     realised,
 )
-from .moves import Move, failed_visibly, is_switch, longest_loop, most_repeated, move
+from .moves import Move, failed_visibly, longest_loop, most_repeated, move
 from .writes import count_writes
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "RunFacts",
     "count_writes",
     "failed_visibly",
-    "is_switch",
     "longest_loop",
     "measure",
     "most_repeated",

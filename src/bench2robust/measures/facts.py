@@ -23,11 +23,16 @@ class RunFacts:
     domain: Domain = field(default_factory=lambda: Domain(""))
     gold: Mapping[str, tuple[Action, ...]] = field(default_factory=dict)
     """Task to the calls of its reference solution."""
+    intents: Mapping[str, str] = field(default_factory=dict)
+    """Task to the kind of user it has (``general``, ``ambiguous``, …), where the benchmark says so."""
 
     @classmethod
     def of(cls, tools: Iterable[ToolSpec], domain: Domain, tasks: Iterable[Task]) -> RunFacts:
         """Return the facts of a benchmark's tools, domain and (some of its) tasks."""
-        return cls({t.name: t.kind for t in tools}, domain, {task.id: task.gold for task in tasks})
+        tasks = list(tasks)
+        said = {task.id: task.data.get("intent") for task in tasks}
+        intents = {task: intent for task, intent in said.items() if isinstance(intent, str)}
+        return cls({t.name: t.kind for t in tools}, domain, {t.id: t.gold for t in tasks}, intents)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as JSON values; equal facts give equal ones, keys in order."""
@@ -35,6 +40,7 @@ class RunFacts:
             "kinds": {name: str(kind) for name, kind in self.kinds.items()},
             "domain": domain_to_dict(self.domain),
             "gold": {task: [_action(a) for a in actions] for task, actions in self.gold.items()},
+            "intents": dict(self.intents),
         }
 
     @classmethod
@@ -48,6 +54,7 @@ class RunFacts:
             {name: ToolKind(kind) for name, kind in data["kinds"].items()},
             domain_from_dict(data["domain"]),
             {task: tuple(map(_read_action, actions)) for task, actions in data["gold"].items()},
+            dict(data["intents"]),
         )
 
 
@@ -73,6 +80,8 @@ def domain_to_dict(domain: Domain) -> dict[str, Any]:
         },
         "earlier": {state: list(before) for state, before in domain.earlier.items()},
         "exempt": sorted(domain.exempt),
+        "constraints": None if domain.constraints is None else list(domain.constraints),
+        "tools": list(domain.tools),
     }
 
 
@@ -92,4 +101,6 @@ def domain_from_dict(data: Mapping[str, Any]) -> Domain:
         },
         {state: tuple(before) for state, before in data["earlier"].items()},
         frozenset(data["exempt"]),
+        None if data["constraints"] is None else tuple(data["constraints"]),
+        tuple(data["tools"]),
     )

@@ -8,7 +8,6 @@ from enum import StrEnum
 from itertools import groupby
 from typing import NamedTuple
 
-from bench2robust.core.domain import Domain
 from bench2robust.core.episode import Role, Trajectory
 from bench2robust.core.tools import CallRecord, ToolKind
 
@@ -42,14 +41,6 @@ def failed_visibly(record: CallRecord) -> bool:
     return record.blocked or record.noise.observable
 
 
-def is_switch(domain: Domain, failed: str, then: str) -> bool:
-    """Whether a tool is on another side of a class of the tool that failed, and not on the same one too."""
-    return any(
-        then in cls.tools and failed in cls.tools and not any({then, failed} <= {*s.tools} for s in cls.sides)
-        for cls in domain.classes
-    )
-
-
 def move(facts: RunFacts, failed: str, then: str | None) -> Move:
     """Return the move from a tool that failed to the next tool called, None where none was."""
     if then is None:
@@ -58,7 +49,7 @@ def move(facts: RunFacts, failed: str, then: str | None) -> Move:
         return Move.RETRY
     if facts.kinds.get(then) is ToolKind.ESCALATION:
         return Move.ABSTAIN
-    return Move.SWITCH if is_switch(facts.domain, failed, then) else Move.OTHER
+    return Move.SWITCH if facts.domain.switches(failed, then) else Move.OTHER
 
 
 def moves_after_failures(
@@ -94,7 +85,7 @@ def recovery(trajectory: Trajectory, facts: RunFacts) -> Recovery:
     failures = recoveries = steps = 0
     for record in trajectory.records:
         tool = record.call.name
-        related = [other for other in began if other == tool or is_switch(facts.domain, other, tool)]
+        related = [other for other in began if other == tool or facts.domain.switches(other, tool)]
         if not failed_visibly(record):
             recoveries += len(related)
             steps += sum(step_of[record.index] - began.pop(other) for other in related)
