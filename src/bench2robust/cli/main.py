@@ -18,6 +18,8 @@ import typer
 
 from bench2robust.core.errors import B2RError, EndpointFatalError, UnknownNameError, UsageError
 
+from . import memory
+
 app = typer.Typer(
     name="b2r",
     help="Make tools fail in controlled ways, and see which agents survive it.",
@@ -30,6 +32,7 @@ tasks = typer.Typer(
     help="The tasks of a benchmark, and their scenarios.", rich_markup_mode=None, invoke_without_command=True
 )
 app.add_typer(tasks, name="tasks")
+app.add_typer(memory.app, name="memory")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Folder = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
