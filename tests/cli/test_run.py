@@ -13,7 +13,7 @@ import pytest
 from bench2robust.cli.main import exit_code
 from bench2robust.cli.running import _Bar, _Lines, read_order
 from bench2robust.evaluation import RunSpec, Status, run
-from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY
+from bench2robust.evaluation.store import EPISODES, FACTS, MANIFEST, SUMMARY
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 SMALL = (
@@ -42,7 +42,7 @@ def test_from_the_command_to_the_table(b2r, tmp_path):
     assert announced.startswith("168 episodes (2 agents × 4 modes × 3 seeds × 7 tasks), about ")
     assert where == "run folder: run"
     assert done.stdout == (GOLDEN / "toy_table.txt").read_text(encoding="utf-8")
-    assert sorted(content(tmp_path / "run")) == sorted([MANIFEST, EPISODES, SUMMARY])
+    assert sorted(content(tmp_path / "run")) == sorted([MANIFEST, FACTS, EPISODES, SUMMARY])
 
 
 def test_the_table_of_a_folder_is_the_table_of_the_run(b2r, tmp_path):

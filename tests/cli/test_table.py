@@ -18,8 +18,8 @@ B2R = str(Path(sys.executable).parent / "b2r")
         ({"format": 1, "fingerprint": "x"}, "expected 'episodes' (int)"),
         ({"format": 1, "fingerprint": 3, "episodes": 1}, "expected 'fingerprint' (str)"),
         ({"format": 1, "fingerprint": "x", "episodes": 1, "spec": []}, "expected 'spec' (dict)"),
-        ({"format": 7}, "expected format 1"),
-        ([], "expected format 1"),
+        ({"format": 7}, "expected format 2"),
+        ([], "expected format 2"),
     ],
 )
 def test_a_manifest_that_is_none_is_one_line(b2r, tmp_path, manifest, complaint):

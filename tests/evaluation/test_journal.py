@@ -15,7 +15,7 @@ from bench2robust.evaluation.books import Books
 from bench2robust.evaluation.budget import Budget, Meter
 from bench2robust.evaluation.inflight import Lost
 from bench2robust.evaluation.journal import LOST, PART, Journal
-from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY, RunFolder
+from bench2robust.evaluation.store import EPISODES, FACTS, MANIFEST, SUMMARY, RunFolder
 from bench2robust.evaluation.workers import play_all
 
 SPEC = RunSpec("toy-library", agents=("naive", "strategic"), seeds=(0,))
@@ -78,7 +78,7 @@ def test_the_lost_are_listed_and_the_list_begins_anew(tmp_path, whole):
     assert json.loads((tmp_path / LOST).read_text()) == {"id": schedule.id(2), "problem": "no answer"}
     assert [row.episodes for row in there.rows] == [1]
     run(SPEC, tmp_path, workers=1)
-    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([MANIFEST, EPISODES, SUMMARY])
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted([MANIFEST, FACTS, EPISODES, SUMMARY])
     assert load_run(tmp_path).lost == {}
 
 

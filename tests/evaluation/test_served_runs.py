@@ -16,7 +16,7 @@ from bench2robust.core.episode import Mode
 from bench2robust.core.errors import EndpointFatalError, SpecError, UnknownNameError
 from bench2robust.evaluation import Budget, Means, Models, RunSpec, Schedule, load_run, run, sample
 from bench2robust.evaluation.journal import LOST, PART
-from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY, read_episodes
+from bench2robust.evaluation.store import EPISODES, FACTS, MANIFEST, SUMMARY, read_episodes
 
 pytest.importorskip("openai")
 
@@ -62,7 +62,7 @@ def test_the_same_bytes_at_any_concurrency_and_the_episodes_of_the_policy(
     for concurrency in (1, 16, 64):
         run(spec, tmp_path / str(concurrency), means=Means(concurrency=concurrency))
     assert content(tmp_path / "1") == content(tmp_path / "16") == content(tmp_path / "64")
-    assert sorted(content(tmp_path / "1")) == sorted([MANIFEST, EPISODES, SUMMARY])
+    assert sorted(content(tmp_path / "1")) == sorted([MANIFEST, FACTS, EPISODES, SUMMARY])
     assert played(tmp_path / "16") == in_process()
     usage = next(read_episodes(tmp_path / "1")).result.usage
     assert usage.requests > 1

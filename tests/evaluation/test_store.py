@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench2robust.core.episode import Mode
 from bench2robust.core.errors import FolderError, UnknownNameError
 from bench2robust.evaluation import RunSpec, Schedule, certify, load, load_run, run
-from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY, RunFolder
+from bench2robust.evaluation.store import EPISODES, FACTS, MANIFEST, SUMMARY, RunFolder
 
 SPEC = RunSpec(
     "toy-mishaps", agents=("retry", "strategic"), modes=(Mode.CLEAN, Mode.INJECT_ALT), seeds=(0, 1)
@@ -32,7 +32,7 @@ def content(folder):
 
 
 def test_a_folder_holds_manifest_episodes_and_summary(whole):
-    assert sorted(content(whole)) == sorted([MANIFEST, EPISODES, SUMMARY])
+    assert sorted(content(whole)) == sorted([MANIFEST, FACTS, EPISODES, SUMMARY])
     manifest = json.loads((whole / MANIFEST).read_text())
     assert manifest["episodes"] == 2 * 2 * 2 * 7
     assert manifest["fingerprint"] == Schedule(SPEC).fingerprint
@@ -183,7 +183,7 @@ def test_more_lines_than_the_run_has(whole, tmp_path):
     [
         ("{", "expected JSON in"),
         ("[]", "got format=None"),
-        ('{"format": 99}', "expected format 1 in .*, got format=99"),
+        ('{"format": 99}', "expected format 2 in .*, got format=99"),
     ],
 )
 def test_a_manifest_that_is_none(tmp_path, text, message):

@@ -157,7 +157,7 @@ def run(
         _check_prices(spec)
     schedule = Schedule(spec)
     cassette = means.cassette()
-    with RunFolder(Path(out), schedule.manifest()) as folder:
+    with RunFolder(Path(out), schedule.manifest(), schedule.facts.to_dict()) as folder:
         books = Books(schedule, folder, Meter(means.budget), watch)
         try:
             cast = Cast(spec.models, means.concurrency, cassette)

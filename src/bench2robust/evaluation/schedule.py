@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
@@ -12,14 +12,18 @@ from typing import Any
 
 from bench2robust import __version__, agents
 from bench2robust.core.episode import Assignment, Mode, Task
+from bench2robust.core.errors import SpecError
 from bench2robust.injection import TEXTS_VERSION, InjectionSpec, Mix, NoiseProfile, ScenarioSpec, assign
+from bench2robust.measures import RunFacts
 from bench2robust.memory.knowledge import Knowledge
+from bench2robust.memory.memory import Memory
 
 from . import registry
 from .cast import Cast
 from .certificate import certify, eligibility
 from .episode import Job, domain_of, run_episode, run_episode_async
 from .lines import Episode, episode_id
+from .memory import Recall
 from .models import is_chat
 from .spec import RunSpec, select
 from .store import FORMAT
@@ -43,6 +47,8 @@ class Schedule:
         """The spec with its tasks spelled out, in the benchmark's order."""
         self.tasks: tuple[Task, ...] = tuple(known[name] for name in self.spec.tasks)
         self._told: dict[Mode, Knowledge] = {}
+        self._recalls: dict[int, Recall] = {}
+        self._recall = self._begin()
         spec.injection.profile.check_tools(tool.name for tool in self.benchmark.tools(alternatives=True))
 
     def __len__(self) -> int:
@@ -90,6 +96,31 @@ class Schedule:
         agent = cast.agent(self._at(place)[0])
         return await run_episode_async(self.benchmark, agent, cast.user(), self._job(place))
 
+    def stream(self, place: int) -> int:
+        """Return which episodes an online run learns from for the one at a place: those of its agent, mode and seed.
+
+        The places of stream n are those from n times the number of tasks on.
+        """
+        return place // len(self.tasks)
+
+    @property
+    def start(self) -> Memory:
+        """What agents are told at the start; SpecError where they are told nothing."""
+        if self._recall is None:
+            raise SpecError("expected a run with a memory, got memory=None")
+        return self._recall.memory
+
+    def learn(self, memories: Mapping[int, Memory]) -> None:
+        """From now on tell the agents of some streams what has been learned."""
+        if self._recall is not None:
+            for stream, memory in memories.items():
+                self._recalls[stream] = replace(self._recall, memory=memory)
+
+    def learned(self, places: Iterable[int]) -> dict[int, Memory]:
+        """Return what `learn` was told of the streams of some places."""
+        streams = {self.stream(place) for place in places}
+        return {stream: self._recalls[stream].memory for stream in streams if stream in self._recalls}
+
     def prepare(self) -> None:
         """Establish the certificates, if a scenario needs them; worker processes then share them."""
         mix = self.spec.scenarios.mix
@@ -101,13 +132,32 @@ class Schedule:
     def identity(self) -> dict[str, Any]:
         """Everything that decides the results, as JSON values."""
         versions = {"bench2robust": __version__, "benchmark": self.benchmark.version, "texts": TEXTS_VERSION}
-        return {**self.spec.to_dict(), "versions": versions}
+        spec = self.spec.to_dict()
+        if self.spec.memory is not None:
+            spec["memory"] = self.spec.memory.to_dict(domain_of(self.benchmark).name)
+        return {**spec, "versions": versions, "contents": self._contents}
+
+    @cached_property
+    def facts(self) -> RunFacts:
+        """What the episodes are measured by."""
+        return RunFacts.of(self.benchmark.tools(alternatives=True), domain_of(self.benchmark), self.tasks)
+
+    @cached_property
+    def _contents(self) -> dict[str, str]:
+        """Return a hash of everything that the benchmark brings along, whatever its version says."""
+        tools = self.benchmark.tools(alternatives=True)
+        facts = self.facts.to_dict()
+        return {
+            "tools": _hash([[tool.openai(), tool.kind, tool.alternative] for tool in tools]),
+            "policy": _hash([self.benchmark.policy(alternatives) for alternatives in (False, True)]),
+            "domain": _hash(facts["domain"]),
+            "gold": _hash(facts["gold"]),
+        }
 
     @cached_property
     def fingerprint(self) -> str:
         """Sixteen hexadecimal digits; runs with the same digits have the same results."""
-        text = json.dumps(self.identity, sort_keys=True)
-        return blake2b(text.encode(), digest_size=8).hexdigest()
+        return _hash(self.identity)
 
     def manifest(self) -> dict[str, Any]:
         """Return the manifest of a run folder."""
@@ -129,7 +179,19 @@ class Schedule:
     def _job(self, place: int) -> Job:
         _, mode, seed, task = self._at(place)
         assignment = self._assignment(mode, seed, task)
-        return Job(task, mode, seed, assignment, self.spec.injection, self.spec.max_steps)
+        recall = self._recalls.get(self.stream(place), self._recall)
+        return Job(task, mode, seed, assignment, self.spec.injection, self.spec.max_steps, recall)
+
+    def _begin(self) -> Recall | None:
+        """Return what agents are told at the start, checked against the benchmark; None for nothing."""
+        spec = self.spec.memory
+        if spec is None:
+            return None
+        domain = domain_of(self.benchmark)
+        tools = [tool.name for tool in self.benchmark.tools(alternatives=True)]
+        if spec.memory is not None:
+            spec.memory.check(domain.name, tools)
+        return Recall(spec, domain, spec.start(domain.name))
 
     def _knowledge(self, mode: Mode) -> Knowledge:
         """Return what a policy is told about the episodes of a mode."""
@@ -139,6 +201,7 @@ class Schedule:
                 domain_of(self.benchmark),
                 self.spec.injection if mode.injected else InjectionSpec(NoiseProfile.empty()),
                 self.spec.scenarios if blocks else ScenarioSpec(Mix(100, 0, 0)),
+                None if self._recall is None else self._recall.memory.beliefs,
                 population=tuple(certify(self.spec.benchmark).values()) if blocks else (),
             )
         return self._told[mode]
@@ -151,3 +214,8 @@ class Schedule:
             return Assignment()
         certified = eligibility(self.spec.benchmark, task.id)
         return assign(seed, task.id, self.spec.scenarios, certified, domain_of(self.benchmark))
+
+
+def _hash(data: Any) -> str:
+    """Return sixteen hexadecimal digits that are equal for equal JSON values."""
+    return blake2b(json.dumps(data, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -1,9 +1,11 @@
-"""The run folder: ``manifest.json``, ``episodes.jsonl`` (append-only), ``summary.json``.
+"""The run folder: ``manifest.json``, ``facts.json``, ``episodes.jsonl`` (append-only), ``summary.json``.
 
 Nothing in it depends on when, where or how concurrently a run was made (the manifest does name the
 Python version), so the same command always gives the same bytes. Episodes are appended in schedule order, each with one write: whatever moment a
 run is killed at, at most the last line is torn, and opening the folder again cuts that one off.
 Those that ended before their turn wait in a file of their own until then (`journal`).
+``facts.json`` holds what measuring needs beside the episodes (`measures.RunFacts`), so that a run can be
+measured where its benchmark is not installed; folders of format 1 have none.
 """
 
 from __future__ import annotations
@@ -19,14 +21,16 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from bench2robust.core.errors import FolderError
+from bench2robust.measures import RunFacts
 
 from .journal import PART, Journal, read_early, whole_lines
 from .lines import Episode, Result, decode, decode_result, episode_id
 
 T = TypeVar("T")
-MANIFEST, EPISODES, SUMMARY = "manifest.json", "episodes.jsonl", "summary.json"
-FORMAT = 1
+MANIFEST, FACTS, EPISODES, SUMMARY = "manifest.json", "facts.json", "episodes.jsonl", "summary.json"
+FORMAT = 2
 """Version of the folder's format."""
+_READABLE = (1, FORMAT)
 
 
 class RunFolder:
@@ -35,16 +39,21 @@ class RunFolder:
     Args:
         path: the folder; created when missing.
         manifest: what this run is; a folder that holds another run is refused.
+        facts: what its episodes are measured by, as JSON values; left out where nobody will measure them.
 
     Raises:
         FolderError: it cannot be written, is in use, or holds something else.
     """
 
-    def __init__(self, path: Path, manifest: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path, manifest: Mapping[str, Any], facts: Mapping[str, Any] | None = None
+    ) -> None:
         self.path = path
         self._file = _locked(path)
         try:
             self._claim(manifest)
+            if facts is not None and not (path / FACTS).exists():
+                _write(path / FACTS, facts, indent=None)
         except BaseException:
             self.close()
             raise
@@ -112,6 +121,7 @@ class RunFolder:
         if file.exists() and any(_holds_something(self.path / name) for name in (EPISODES, PART)):
             _check_same(self.path, read_manifest(self.path), manifest)
         else:
+            (self.path / FACTS).unlink(missing_ok=True)
             _write(file, manifest)
 
 
@@ -133,7 +143,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise FolderError(f"expected JSON in '{file}' ({error})") from error
     found = manifest.get("format") if isinstance(manifest, dict) else None
-    if found != FORMAT:
+    if found not in _READABLE:
         raise FolderError(f"expected format {FORMAT} in '{file}', got format={found!r}")
     for key, kind in (("fingerprint", str), ("episodes", int), ("spec", dict)):
         if not isinstance(manifest.get(key), kind):
@@ -141,6 +151,24 @@ def read_manifest(path: Path) -> dict[str, Any]:
                 f"expected {key!r} ({kind.__name__}) in '{file}', got {key}={manifest.get(key)!r}"
             )
     return dict(manifest)
+
+
+def read_facts(path: Path) -> RunFacts | None:
+    """Return what a run's episodes are measured by; None where the folder does not hold it.
+
+    Raises:
+        FolderError: the file is damaged.
+    """
+    file = path / FACTS
+    try:
+        return RunFacts.from_dict(json.loads(file.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FolderError(
+            f"expected the facts of a run in '{file}' ({type(error).__name__}: {error}); remove the file "
+            "to have them from the benchmark"
+        ) from error
 
 
 def read_episodes(path: Path) -> Iterator[Episode]:
@@ -222,6 +250,11 @@ def _unwritable(path: Path, error: OSError) -> FolderError:
 
 
 def _check_same(path: Path, there: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    if there.get("format") != FORMAT:
+        raise FolderError(
+            f"folder='{path}' holds a run of format {there.get('format')}, which can be read but not gone on with; "
+            "choose another folder"
+        )
     if there.get("fingerprint") == wanted["fingerprint"]:
         return
     names = _differences(there.get("spec"), wanted["spec"]) or ["versions"]
@@ -264,11 +297,11 @@ def _cut_torn_line(file: int) -> None:
         os.ftruncate(file, at)
 
 
-def _write(file: Path, data: Mapping[str, Any]) -> None:
+def _write(file: Path, data: Mapping[str, Any], indent: int | None = 2) -> None:
     """Write JSON so that a reader, or a kill, sees the old file or the new one, never half of it."""
     half = file.with_name(f".{file.name}.half")
     try:
-        half.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        half.write_text(json.dumps(data, indent=indent, ensure_ascii=False) + "\n", encoding="utf-8")
         half.replace(file)
     except OSError as error:
         raise _unwritable(file.parent, error) from error
