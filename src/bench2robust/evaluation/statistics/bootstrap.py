@@ -59,7 +59,7 @@ def mean(sample: Sample) -> Estimate:
     sums, counts = sample.by_task()
     tasks, seeds = len(sums), sample.per_seed()
     average = float(sums.sum() / counts.sum())
-    if average in (0.0, 1.0) and bool(np.isin(sample.value, (0.0, 1.0)).all()):
+    if average in (0.0, 1.0) and bool(((sample.value == 0) | (sample.value == sample.weight)).all()):
         low, high = wilson(round(average * tasks), tasks)
     elif tasks == 1:
         low, high = average, average

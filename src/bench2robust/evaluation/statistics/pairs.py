@@ -24,8 +24,10 @@ def match(a: Sample, b: Sample) -> tuple[Sample, tuple[str, ...]]:
     """Return `b` minus `a` where both have a value of a task and seed, and warnings about what has no partner.
 
     Raises:
-        SpecError: a sample has two values of one task and seed.
+        SpecError: a sample has two values of one task and seed, or weights.
     """
+    if not (a.plain and b.plain):
+        raise SpecError("expected plain values to pair, got ratios of counts; use `unpaired`")
     keys = [np.stack((s.task, s.seed), axis=1) for s in (a, b)]
     both, place = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
     place = place.reshape(-1)

@@ -22,8 +22,11 @@ FEW_TASKS = 30
 class Sample:
     """Some values (passed or not, steps, …), one for each of some episodes.
 
+    Its mean is the sum of the values over the sum of the weights. Weights are 1, but for ratios of counts, such
+    as recoveries (`value`) over failures (`weight`).
+
     Raises:
-        SpecError: the three are not of one length.
+        SpecError: they are not of one length.
     """
 
     task: Ints
@@ -31,12 +34,17 @@ class Sample:
     seed: Ints
     value: Floats
 
+    weight: Floats = field(default_factory=lambda: np.ones(0))
+
     def __post_init__(self) -> None:
-        for name, kind in (("task", np.int64), ("seed", np.int64), ("value", np.float64)):
+        if not len(self.weight):
+            object.__setattr__(self, "weight", np.ones(len(self.value)))
+        kinds = {"task": np.int64, "seed": np.int64, "value": np.float64, "weight": np.float64}
+        for name, kind in kinds.items():
             object.__setattr__(self, name, np.asarray(getattr(self, name), dtype=kind))
-        if not self.task.shape == self.seed.shape == self.value.shape or self.task.ndim != 1:
-            shapes = ", ".join(str(a.shape) for a in (self.task, self.seed, self.value))
-            raise SpecError(f"expected task, seed and value of one length, got shapes {shapes}")
+        shapes = [getattr(self, name).shape for name in kinds]
+        if len(set(shapes)) > 1 or len(shapes[0]) != 1:
+            raise SpecError(f"expected task, seed, value and weight of one length, got shapes={shapes!r}")
 
     @classmethod
     def of(cls, table: ArrayLike) -> Sample:
@@ -46,29 +54,40 @@ class Sample:
         return cls(task.ravel(), seed.ravel(), values.ravel())
 
     def __len__(self) -> int:
-        return len(self.value)
+        return int((self.weight > 0).sum())
 
     @property
     def tasks(self) -> int:
         """How many tasks there are."""
-        return len(np.unique(self.task))
+        return len(np.unique(self.task[self.weight > 0]))
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds there are, in order."""
-        return tuple(np.unique(self.seed).tolist())
+        return tuple(np.unique(self.seed[self.weight > 0]).tolist())
+
+    @property
+    def plain(self) -> bool:
+        """Whether every weight is 1."""
+        return bool((self.weight == 1).all())
 
     def by_task(self) -> tuple[Floats, Floats]:
-        """Return the sum of the values of each task, and how many there are."""
+        """Return the sum of the values and of the weights of each task that has any weight."""
         _, place = np.unique(self.task, return_inverse=True)
-        sums = np.bincount(place, weights=self.value).astype(np.float64)
-        return sums, np.bincount(place).astype(np.float64)
+        values, weights = _sums(place, self.value), _sums(place, self.weight)
+        return values[weights > 0], weights[weights > 0]
 
     def per_seed(self) -> dict[int, float]:
-        """Return the mean of each seed."""
+        """Return the mean of each seed that has any weight."""
         seeds, place = np.unique(self.seed, return_inverse=True)
-        means = np.bincount(place, weights=self.value) / np.bincount(place)
-        return dict(zip(seeds.tolist(), means.tolist(), strict=True))
+        values, weights = _sums(place, self.value), _sums(place, self.weight)
+        there = weights > 0
+        means = values[there] / weights[there]
+        return dict(zip(seeds[there].tolist(), means.tolist(), strict=True))
+
+
+def _sums(place: Ints, values: Floats) -> Floats:
+    return np.bincount(place, weights=values).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)
