@@ -110,6 +110,15 @@ def run(  # noqa: PLR0913 (an option of the command is a parameter here)
     max_steps: Annotated[
         int | None, typer.Option(help="Assistant actions before an episode ends. [100]")
     ] = None,
+    memory: Annotated[Path | None, typer.Option(help="A memory that agents are told of.")] = None,
+    memory_variant: Annotated[
+        str | None, typer.Option(help="full, static, dynamic, shuffled or none. [full]")
+    ] = None,
+    delivery: Annotated[
+        str | None, typer.Option(help="block, note (with a failed response) or both. [block]")
+    ] = None,
+    update: Annotated[str | None, typer.Option(help="fixed, or online: learn between waves. [fixed]")] = None,
+    wave: Annotated[int | None, typer.Option(help="Episodes of a wave, online. [16]")] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file of these settings; options win.")] = None,
     out: Annotated[Path | None, typer.Option(help="The run folder. [runs/BENCHMARK-FINGERPRINT]")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. [one a processor]")] = None,

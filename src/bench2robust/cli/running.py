@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.evaluation import Budget, Means, RunSpec, Schedule, Status, forecast, run, sample
 from bench2robust.evaluation.models import is_chat
+from bench2robust.evaluation.runner import MEMORY
 from bench2robust.evaluation.spec import SETTINGS, read_settings
 from bench2robust.evaluation.workers import usable_cpus
 
@@ -69,6 +70,9 @@ def read_order(config: Path | None, options: Mapping[str, Any]) -> Order:
     out, means = settings.pop("out", None), _means(settings)
     if out is not None and not isinstance(out, str | Path):
         raise SpecError(f"expected a folder, got out={out!r}")
+    if out is not None and "memory" in settings and not Path(str(settings["memory"])).exists():
+        copy = Path(out) / MEMORY  # of a run that is resumed
+        settings["memory"] = copy if copy.exists() else settings["memory"]
     spec = RunSpec.from_settings(settings)
     schedule = Schedule(spec)
     plain = spec.benchmark.partition(":")[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bench2robust.core.episode import Usage
@@ -11,8 +11,9 @@ from .budget import Meter
 from .inflight import Flight, Lost
 from .lines import Result
 from .schedule import Schedule
-from .store import RunFolder, read_results
+from .store import RunFolder, read_episodes, read_results
 from .summary import Tally, summarise, to_dict
+from .waves import Rounds, Waves
 from .workers import Played
 
 
@@ -60,6 +61,8 @@ class Books:
 
     def __init__(self, schedule: Schedule, folder: RunFolder, meter: Meter, watch: Watch | None) -> None:
         self.flight = Flight()
+        self.waves: Waves | None = None
+        """Learns from every episode; None where nothing is learned."""
         self._schedule, self._folder, self._meter, self._watch = schedule, folder, meter, watch
         self._tally = Tally()
         for result in folder.resume(schedule.ids()):
@@ -72,10 +75,16 @@ class Books:
             ):  # else the run was killed while it was being moved
                 self._count(result)
         self._resumed, self._lost, self._seconds = self._tally.episodes, 0, 0.0
+        if schedule.wave:
+            self.waves = Waves(schedule, read_episodes(folder.path))
 
     def missing(self) -> list[int]:
         """Return the places of the episodes that are not there, in order."""
         return [p for p in range(self._placed, len(self._schedule)) if p not in self._journal]
+
+    def rounds(self, places: Sequence[int]) -> Rounds:
+        """Return places in the rounds in which they are to be played."""
+        return (places,) if self.waves is None else self.waves.rounds(places)
 
     @property
     def ahead(self) -> bool:
@@ -95,7 +104,7 @@ class Books:
     def append(self, played: Played) -> None:
         """Keep an episode whose turn it is."""
         self._folder.append(played.line)
-        self._count(played.result)
+        self._took(played)
         self.tell()
 
     def keep(self, ended: Played | Lost) -> None:
@@ -106,7 +115,7 @@ class Books:
             self._meter.add(ended.usage)
         else:
             self._journal.add(ended.place, ended.line)
-            self._count(ended.result)
+            self._took(ended)
         self.flight.reason = self.flight.reason or self._meter.exhausted(max(0, self.flight.in_flight - 1))
         self.tell()
 
@@ -154,6 +163,11 @@ class Books:
                 flight.reason,
             )
         )
+
+    def _took(self, played: Played) -> None:
+        self._count(played.result)
+        if self.waves is not None:
+            self.waves.take(played.place, played.line)
 
     def _count(self, result: Result) -> None:
         self._tally.add(result)

@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
@@ -29,9 +29,12 @@ from .cast import Cast
 from .inflight import Flight, Keep, Lost, allow_files, play_one_waiting
 from .schedule import Schedule
 from .spec import RunSpec
+from .waves import Rounds
 from .workers import Broken, Played, broken, play_one
 
 if TYPE_CHECKING:
+    from bench2robust.memory.memory import Memory
+
     from .runner import Means
 
 _CHUNK: Final = 32
@@ -51,8 +54,11 @@ class Player:
         allow_files(concurrency + 128)
         self._schedule.prepare()
 
-    async def play(self, places: Sequence[int]) -> list[Played | Lost | Broken]:
-        """Play the episodes at some places."""
+    async def play(
+        self, places: Sequence[int], learned: Mapping[int, Memory]
+    ) -> list[Played | Lost | Broken]:
+        """Play the episodes at some places, their agents being told what has been learned for their streams."""
+        self._schedule.learn(learned)
         if self._schedule.fingerprint != self._expected:
             problem = (
                 f"expected fingerprint={self._expected!r}, a worker has {self._schedule.fingerprint!r}; "
@@ -75,14 +81,12 @@ class Player:
             return broken(place, error)
 
 
-def play_on_cluster(
-    schedule: Schedule, places: Sequence[int], means: Means, keep: Keep, flight: Flight
-) -> None:
+def play_on_cluster(schedule: Schedule, rounds: Rounds, means: Means, keep: Keep, flight: Flight) -> None:
     """Play episodes on a Ray cluster until there are none left or `flight` has a reason.
 
     Args:
         schedule: the episodes.
-        places: which ones.
+        rounds: which ones; a round begins when the one before has ended.
         means: which cluster, how many workers, and how many episodes in flight in all.
         keep: is handed every episode when it ends.
         flight: is asked before every chunk; Ctrl-C sets it.
@@ -94,8 +98,6 @@ def play_on_cluster(
         EndpointFatalError: no episode of the run can work.
         KeyboardInterrupt: interrupted.
     """
-    if not places:
-        return
     try:
         import ray
     except ImportError:
@@ -106,7 +108,10 @@ def play_on_cluster(
     try:
         cluster = _Cluster(ray, schedule, means, keep, flight)
         with _ctrl_c(flight):
-            cluster.play(places)
+            for places in rounds:
+                cluster.play(places)
+                if flight.reason:
+                    break
     finally:
         ray.shutdown()
     if flight.interrupted:
@@ -150,12 +155,13 @@ class _Cluster:
     _slots: int = 1
 
     def play(self, places: Sequence[int]) -> None:
-        """Hand out the places until all have ended."""
+        """Hand out the places of a round until all have ended."""
         chunks = deque(self._chunks(places))
-        count = self.means.workers or max(1, int(self.ray.cluster_resources().get("CPU", 1)))
-        count = min(count, len(chunks))
-        self._slots = max(1, -(-self.means.concurrency // count))
-        self._workers = [self._hire() for _ in range(count)]
+        if not self._workers:
+            count = self.means.workers or max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+            count = min(count, len(chunks))
+            self._slots = max(1, -(-self.means.concurrency // count))
+            self._workers = [self._hire() for _ in range(count)]
         while self._playing or (chunks and not self.flight.reason):
             while chunks and not self.flight.reason and (free := self._free()) is not None:
                 self._hand(free, chunks.popleft())
@@ -180,7 +186,8 @@ class _Cluster:
         return least if least.load < self._slots else None
 
     def _hand(self, worker: _Worker, places: Sequence[int]) -> None:
-        self._playing[worker.actor.play.remote(list(places))] = (worker, places)
+        learned = self.schedule.learned(places)
+        self._playing[worker.actor.play.remote(list(places), learned)] = (worker, places)
         worker.load += 1
         self.flight.in_flight += len(places)
 

@@ -38,6 +38,7 @@ from bench2robust.injection import InjectionSpec, Injector, NoiseProfile
 
 from .blame import blaming
 from .lines import Episode, Result, episode_id
+from .memory import Recall
 from .outcome import judge
 from .talk import Rules, Talk
 
@@ -56,6 +57,8 @@ class Job:
     injection: InjectionSpec
     """What is injected, in the modes that inject."""
     max_steps: int
+    recall: Recall | None = None
+    """What the agent is told of a tool memory; None for nothing."""
 
 
 def run_episode(benchmark: Benchmark, agent: Agent, job: Job) -> Episode:
@@ -207,26 +210,33 @@ class _Stage:
         return self.environment if isinstance(self.environment, DualControl) else None
 
     @property
+    def offered(self) -> Sequence[ToolSpec]:
+        """The tools on offer now."""
+        return self.environment.offered if isinstance(self.environment, OwnTools) else self.tools
+
+    @property
     def episode(self) -> str:
         """The episode's id."""
         return episode_id(self.job.task.id, self.agent, self.job.mode, self.job.seed)
 
     def briefing(self, opening: str) -> Briefing:
         """Return what the agent is given."""
-        own = self.environment.offered if isinstance(self.environment, OwnTools) else None
+        recall = self.job.recall
         return Briefing(
             task=self.job.task,
-            tools=self.tools if own is None else own,
+            tools=self.offered,
             policy=self.policy,
             opening=opening,
             plan=self.plan,
             episode=self.episode,
             seed=self.job.seed,
+            memory="" if recall is None else recall.block(self.offered, self.job.seed),
         )
 
     def talk(self, *, user_ends: bool) -> Talk:
         """Return the talk, before its first word."""
         cap = self.benchmark.max_errors if isinstance(self.benchmark, ErrorCap) else None
+        recall = self.job.recall
         return Talk(
             self.agent,
             self.injector,
@@ -234,6 +244,7 @@ class _Stage:
             {tool.name: tool.kind for tool in self.tools},
             Rules(self.job.max_steps, cap, user_ends),
             self.dual,
+            None if recall is None else recall.notes(self.offered, self.job.seed),
         )
 
     def judge(self, talk: Talk, usage: Usage | None = None, user_usage: Usage | None = None) -> Episode:

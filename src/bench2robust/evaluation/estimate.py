@@ -57,7 +57,7 @@ def sample(schedule: Schedule, concurrency: int) -> Estimate:
     ended: list[Played | Lost] = []
     chosen = [places[len(places) * at // some] for at in range(some)]
     cast = Cast(schedule.spec.models, min(concurrency, some))
-    play_waiting(schedule, iter(chosen), cast, ended.append, Flight())
+    play_waiting(schedule, (chosen,), cast, ended.append, Flight())
     spent = [item.result.spent or Usage() for item in ended if isinstance(item, Played)]
     if not spent:
         raise EpisodeLostError(next(item.problem for item in ended if isinstance(item, Lost)))

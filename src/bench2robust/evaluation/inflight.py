@@ -11,8 +11,9 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bench2robust.core.episode import Usage
 from bench2robust.core.errors import EndpointError, EpisodeLostError, UsageError
@@ -20,6 +21,7 @@ from bench2robust.core.errors import EndpointError, EpisodeLostError, UsageError
 from .cast import Cast
 from .lines import encode
 from .schedule import Schedule
+from .waves import Rounds
 from .workers import Played, broken
 
 try:
@@ -75,12 +77,12 @@ Keep = Callable[[Played | Lost], None]
 """Takes what has ended."""
 
 
-def play_waiting(schedule: Schedule, places: Iterator[int], cast: Cast, keep: Keep, flight: Flight) -> None:
+def play_waiting(schedule: Schedule, rounds: Rounds, cast: Cast, keep: Keep, flight: Flight) -> None:
     """Play episodes until there are none left or `flight` has a reason.
 
     Args:
         schedule: the episodes.
-        places: which ones.
+        rounds: which ones; a round begins when the one before has ended.
         cast: who plays; as many episodes are in flight as it may make requests. It is closed at the end.
         keep: is handed every episode when it ends, in this thread.
         flight: is asked before every episode; Ctrl-C sets it.
@@ -92,15 +94,15 @@ def play_waiting(schedule: Schedule, places: Iterator[int], cast: Cast, keep: Ke
         KeyboardInterrupt: interrupted, once all that was in flight has ended, or at the second time at once.
     """
     allow_files(cast.most + _FILES_BESIDE)
-    asyncio.run(_play(schedule, places, cast, keep, flight))
+    asyncio.run(_play(schedule, rounds, cast, keep, flight))
     if flight.interrupted:
         raise KeyboardInterrupt
 
 
-async def _play(schedule: Schedule, places: Iterator[int], cast: Cast, keep: Keep, flight: Flight) -> None:
+async def _play(schedule: Schedule, rounds: Rounds, cast: Cast, keep: Keep, flight: Flight) -> None:
     flight.cast = cast
 
-    async def player() -> None:
+    async def player(places: Iterator[int]) -> None:
         for place in places:
             if flight.reason:
                 return
@@ -111,18 +113,29 @@ async def _play(schedule: Schedule, places: Iterator[int], cast: Cast, keep: Kee
                 flight.in_flight -= 1
 
     with _ctrl_c(flight):
-        tasks = [asyncio.create_task(player()) for _ in range(cast.most)]
-        flight.watch(tasks)
         try:
-            await asyncio.gather(*tasks)
-        except asyncio.CancelledError:
-            if not flight.interrupted:
-                raise
+            for places in rounds:
+                one = iter(places)  # shared: each place is one player's
+                await _play_round([player(one) for _ in range(cast.most)], flight)
+                if flight.reason:
+                    return
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             await cast.close()
+
+
+async def _play_round(players: Sequence[Coroutine[Any, Any, None]], flight: Flight) -> None:
+    """Let the players of one round play until all are done."""
+    tasks = [asyncio.create_task(player) for player in players]
+    flight.watch(tasks)
+    try:
+        await asyncio.gather(*tasks)
+    except asyncio.CancelledError:
+        if not flight.interrupted:
+            raise
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def play_one_waiting(schedule: Schedule, place: int, cast: Cast) -> Played | Lost:

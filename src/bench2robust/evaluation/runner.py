@@ -28,6 +28,8 @@ from .workers import play_all, play_one, usable_cpus
 
 LOCAL: Final = "local"
 RAY: Final = "ray"
+MEMORY: Final = "memory.json"
+"""The memory of a run, in its folder: as it was at the start. What an online run learns is in no file."""
 _SAMPLES = 48
 
 
@@ -158,6 +160,8 @@ def run(
     schedule = Schedule(spec)
     cassette = means.cassette()
     with RunFolder(Path(out), schedule.manifest(), schedule.facts.to_dict()) as folder:
+        if spec.memory is not None and spec.memory.memory is not None:
+            spec.memory.memory.save(folder.path / MEMORY)
         books = Books(schedule, folder, Meter(means.budget), watch)
         try:
             cast = Cast(spec.models, means.concurrency, cassette)
@@ -191,21 +195,23 @@ def _play_missing(schedule: Schedule, books: Books, means: Means, cast: Cast, he
         from .cluster import play_on_cluster
 
         books.begin(0.0)
-        play_on_cluster(schedule, missing, means, books.keep, books.flight)
+        if missing:
+            play_on_cluster(schedule, books.rounds(missing), means, books.keep, books.flight)
         return
     books.begin(forecast(schedule, workers, at_once) if books.watched else 0.0)
-    in_order = not (waiting or books.ahead)
-    for played in play_all(schedule, at_once, workers, held):
-        if in_order:
-            books.append(played)
-        else:
-            books.keep(played)
-        books.flight.reason = books.exhausted()
-        if books.flight.reason:
-            return
+    in_order = not (waiting or books.ahead or books.waves)
+    for places in books.rounds(at_once):
+        for played in play_all(schedule, places, workers, held):
+            if in_order:
+                books.append(played)
+            else:
+                books.keep(played)
+            books.flight.reason = books.exhausted()
+            if books.flight.reason:
+                return
     if waiting:
         books.flight.told = books.tell
-        play_waiting(schedule, iter(waiting), cast, books.keep, books.flight)
+        play_waiting(schedule, books.rounds(waiting), cast, books.keep, books.flight)
 
 
 def forecast(schedule: Schedule, workers: int, places: Sequence[int] | None = None) -> float:

@@ -104,6 +104,12 @@ class Schedule:
         return place // len(self.tasks)
 
     @property
+    def wave(self) -> int:
+        """How many episodes of a stream an online run plays before it learns from them; 0 for any other run."""
+        spec = self.spec.memory
+        return spec.wave if spec is not None and spec.online else 0
+
+    @property
     def start(self) -> Memory:
         """What agents are told at the start; SpecError where they are told nothing."""
         if self._recall is None:

@@ -17,7 +17,7 @@ makes the same object of it::
     block = "random"
     max-steps = 100                    # 25 where an agent is a model (paper, Table 12)
 
-The settings of models are those of `models`.
+The settings of models are those of `models`, those of a tool memory those of `memory`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ from bench2robust.core.episode import Mode
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.injection import Effects, InjectionSpec, Limits, NoiseProfile, ScenarioSpec
 
-from . import models
+from . import memory, models
+from .memory import MemorySpec
 from .models import Models, is_chat
 
 SETTINGS = (
@@ -52,6 +53,7 @@ SETTINGS = (
     "mix",
     "block",
     "max-steps",
+    *memory.SETTINGS,
     *models.SETTINGS,
 )
 ALL = "all"
@@ -81,6 +83,8 @@ class RunSpec:
     """Assistant actions after which an episode ends."""
     models: Models = field(default_factory=Models)
     """How the agents that are models are asked, and who talks to them."""
+    memory: MemorySpec | None = None
+    """What the agents are told of a tool memory; None for nothing."""
 
     def __post_init__(self) -> None:
         for name in self.agents:
@@ -133,6 +137,7 @@ class RunSpec:
             injection=_injection(settings),
             scenarios=ScenarioSpec.from_dict(scenarios),
             models=Models.from_settings(settings, names),
+            memory=MemorySpec.from_settings(settings),
             **given,
         )
 
@@ -156,15 +161,17 @@ class RunSpec:
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a TOML file, in which ``max_steps`` is ``max-steps`` too.
 
-    A profile file named there is looked for beside it.
+    A profile file or a memory named there is looked for beside it.
 
     Raises:
         SpecError: no such file, or not TOML.
     """
     settings = {key.replace("_", "-"): value for key, value in _read(file).items()}
-    profile = settings.get("profile")
+    profile, memory_file = settings.get("profile"), settings.get("memory")
     if isinstance(profile, str) and _is_file_name(profile):
         settings["profile"] = str(file.parent / profile)
+    if isinstance(memory_file, str):
+        settings["memory"] = str(file.parent / memory_file)
     return settings
 
 

@@ -12,13 +12,14 @@ the assistant says so, returns, or hands over to a human.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bench2robust.core.episode import End, Message, Role, Trajectory, Usage
 from bench2robust.core.errors import AgentError, BenchmarkError
 from bench2robust.core.ports import DualControl, Environment, Parting, Utterance
 from bench2robust.core.tools import ToolCall, ToolKind, ToolResponse
 from bench2robust.injection import Injector
+from bench2robust.memory.notes import Notes
 
 from .blame import blaming
 
@@ -50,6 +51,8 @@ class Talk:
     rules: Rules
     dual: DualControl | None = None
     """The environment, where its user acts in it too."""
+    notes: Notes | None = None
+    """What comes with failed responses; None for nothing."""
     trajectory: Trajectory = field(default_factory=Trajectory)
     _errors: int = 0
     _handed_over: bool = False
@@ -121,7 +124,10 @@ class Talk:
         record = self.injector.last()
         messages = self.trajectory.messages
         messages.append(Message(Role.ASSISTANT, aside, record.index, usage=usage))
-        messages.append(Message(Role.TOOL, response.text, record.index))
+        if self.notes is not None and (note := self.notes.on(call, response)):
+            record.note = note
+            response = replace(response, note=note)
+        messages.append(Message(Role.TOOL, response.shown, record.index))
         if record.genuine_error:
             self._errors += 1
         elif record.executed and self.kinds.get(call.name) is ToolKind.ESCALATION:

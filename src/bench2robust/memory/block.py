@@ -15,6 +15,8 @@ from bench2robust.core.noise import NoiseType
 from .content import Alternative, Content, Variant, content
 from .memory import Memory
 
+VERSION: Final = 1
+"""Of the texts that agents read: the block's and the notes'."""
 OPENING: Final = "<tool_reliability>"
 CLOSING: Final = "</tool_reliability>"
 BELIEFS: Final = "Tool recovery beliefs (Beta posterior, from historical data):"

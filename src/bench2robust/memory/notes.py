@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
 from bench2robust.core.reading import read
@@ -32,8 +31,17 @@ _FIRST: Final = re.compile(
     r"P\(episode recovery \| \w+\)=([01]\.\d\d)(?:, P\(blocked\)=([01]\.\d\d))?"
 )
 
-Blocked = Callable[[ToolCall, ToolResponse], float]
-"""Is told every call and what was delivered, in order; returns the probability that the call's tool is blocked."""
+
+class Watcher(Protocol):
+    """Works out how likely a tool is blocked."""
+
+    def see(self, call: ToolCall, delivered: ToolResponse) -> None:
+        """Take in a call and what was delivered; told of every call of the episode, in order."""
+        ...
+
+    def blocked(self, tool: str) -> float:
+        """Return the probability that a tool is blocked."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +92,11 @@ class Notes:
 
     Args:
         told: what may be told: the same content as that of a block.
-        blocked: works out how likely a tool is blocked; None where nobody does.
+        watcher: works out how likely a tool is blocked; None where nobody does.
     """
 
-    def __init__(self, told: Content, blocked: Blocked | None = None) -> None:
-        self._told, self._blocked = told, blocked
+    def __init__(self, told: Content, watcher: Watcher | None = None) -> None:
+        self._told, self._watcher = told, watcher
         self._failures: Counter[str] = Counter()
 
     def on(self, call: ToolCall, delivered: ToolResponse) -> str:
@@ -96,12 +104,14 @@ class Notes:
 
         Has to be told every call of the episode, in order. A tool's own error is no failure.
         """
-        blocked = self._blocked(call, delivered) if self._blocked else None
+        if self._watcher is not None:
+            self._watcher.see(call, delivered)
         noise = read(delivered).noise
         row = self._told.recovery.get(call.name)
         if noise is None or row is None:
             self._failures[call.name] = 0
             return ""
         self._failures[call.name] += 1
+        blocked = None if self._watcher is None else self._watcher.blocked(call.name)
         ways = self._told.alternatives.get(call.name, ())
         return str(Note(call.name, self._failures[call.name], noise, row[noise], blocked, ways))
