@@ -12,12 +12,13 @@ from bench2robust.core.errors import UnknownNameError
 from bench2robust.core.ports import Agent
 from bench2robust.memory.knowledge import Knowledge
 
+from .bayes import Bayes
 from .certificate import Adversary, Idle
 from .reference import REFERENCES, Informed
 from .users import GREETING, NOTHING_TO_ADD, Scripted, scripted, ticket
 
 _AGENTS: dict[str, Agent] = {agent.name: agent for agent in (*REFERENCES, Adversary(), Idle())}
-_INFORMED: dict[str, Informed] = {}
+_INFORMED: dict[str, Informed] = {agent.name: agent for agent in (Informed("bayes", Bayes),)}
 
 NAMES = (*_AGENTS, *_INFORMED)
 """Every agent that `create` knows."""

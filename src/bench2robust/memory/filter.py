@@ -29,6 +29,23 @@ State = tuple[int, ...]
 """Budget used, then injections in a row of each tool met, in the order in which they were met."""
 
 
+class Outlook(NamedTuple):
+    """What the next call of a tool may come to."""
+
+    blocked: float
+    """Probability that the tool is blocked."""
+    fails: float
+    """Probability of an explicit failure, if it is not."""
+    corrupts: float
+    """Probability that an answer, if one comes, is silently corrupted. What can land is known only once the
+    answer is there: this takes every draw to land."""
+
+    @property
+    def answers(self) -> float:
+        """Probability that an answer comes, right or wrong."""
+        return (1.0 - self.blocked) * (1.0 - self.fails)
+
+
 class _Branch:
     """What the scenarios share that block the same of the tools met so far, under one profile."""
 
@@ -203,48 +220,30 @@ class ScenarioFilter:
         """Return the probability that at least one of the tools is blocked: for one tool, P(blocked)."""
         return fsum(p for where, p in self.posterior().items() if not where.blocked.isdisjoint(tools))
 
-    def answers(self, tool: str) -> float:
-        """Return the probability that the next call of a tool is answered, rightly or wrongly."""
+    def outlook(self, tool: str) -> Outlook:
+        """Return what the next call of a tool may come to."""
         spec = self._tools.get(tool)
-        if spec is None or self._worlds[0].kernel.of(spec) is None:
-            return 1.0
         place = self._places.get(tool)
-        good = total = 0.0
+        total = working = failing = corrupting = 0.0
         for world in self._worlds:
-            kernel = world.kernel.of(spec)
-            assert kernel is not None
+            kernel = world.kernel.of(spec) if spec is not None else None
+            if kernel is None:
+                return Outlook(0.0, 0.0, 0.0)
             for branch in world.branches:
-                weight = branch.weight
-                total += weight
-                if tool in branch.blocked:
-                    continue
-                if place is None:
-                    weight *= (
-                        fsum(p for where, p in branch.scenarios.items() if tool not in where.blocked)
-                        / branch.prior
-                    )
-                good += weight * (1.0 - kernel.failing * world.room(branch, place))
-        return good / total
-
-    def corrupts(self, tool: str) -> float:
-        """Return the probability that the next answer of a tool, if there is one, is silently corrupted.
-
-        What can land is known only once the answer is there: this takes every draw to land.
-        """
-        spec = self._tools.get(tool)
-        if spec is None or self._worlds[0].kernel.of(spec) is None:
-            return 0.0
-        place = self._places.get(tool)
-        bad = good = 0.0
-        for world in self._worlds:
-            kernel = world.kernel.of(spec)
-            assert kernel is not None
-            for branch in world.branches:
-                if tool not in branch.blocked:
-                    room = world.room(branch, place)
-                    bad += branch.weight * kernel.corrupting * room
-                    good += branch.weight * (1.0 - kernel.failing * room)
-        return bad / good if good else 0.0
+                seen = fsum(branch.states.values())
+                works = seen * fsum(p for where, p in branch.scenarios.items() if tool not in where.blocked)
+                total += seen * branch.prior
+                if works:
+                    works_in_room = works * world.room(branch, place)
+                    working += works
+                    failing += works_in_room * kernel.failing
+                    corrupting += works_in_room * kernel.corrupting
+        answered = working - failing
+        return Outlook(
+            blocked=1.0 - working / total,
+            fails=failing / working if working else 1.0,
+            corrupts=corrupting / answered if answered > 0 else 0.0,
+        )
 
     def _meet(self, tool: str) -> None:
         if tool in self._places:
