@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +58,8 @@ class LoadedRun:
     episodes: int
     """How many are there."""
     warnings: tuple[str, ...] = ()
+    systems: Mapping[str, str] = field(default_factory=dict)
+    """Each agent of the run, and the study's system that it is."""
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -313,8 +315,12 @@ def _joined(runs: Sequence[LoadedRun], columns: Sequence[Columns], warnings: Seq
         )
     data = {name: np.concatenate([p[name] for p in parts]) for name in parts[0] if name != "agent"}
     said_of_runs = [warning for run in runs for warning in run.warnings]
+    known = [
+        replace(run, systems=dict(zip(part.agents, called, strict=True)))
+        for run, part, called in zip(runs, columns, names, strict=True)
+    ]
     return Study(
-        tuple(runs), systems, benchmarks, tuple(tasks), tuple(intents), data, (*warnings, *said_of_runs)
+        tuple(known), systems, benchmarks, tuple(tasks), tuple(intents), data, (*warnings, *said_of_runs)
     )
 
 
