@@ -160,9 +160,11 @@ def test_the_papers_rows_stand_below_ours_under_the_same_columns() -> None:
 def test_the_papers_columns_stand_beside_ours_in_the_matching_rows() -> None:
     rows = (Row((Cell("stale"), Cell(50.0))), Row((Cell("blocked"), Cell(1.0))))
     ours = Table("errors", "ours", (Column("Error Type"), Column("a", Unit.PERCENT)), rows)
-    both = side_by_side(ours, paper.tables()["table4"])
+    both = side_by_side(ours, paper.tables()["table4"], "paper's")
+    assert both.columns[2].title == "paper's, Pass Rate (%): Base"
     assert both.rows[0].cells[1:3] == (Cell(50.0), Cell(28.9))
     assert both.rows[1].cells[2:] == (Cell(),) * 5
+    assert both.rows[2].cells[:3] == (Cell("timeout"), Cell(), Cell(12.4))
 
 
 def test_mistakes_are_one_line() -> None:

@@ -205,18 +205,27 @@ def beside(ours: Table, papers: Iterable[Table]) -> Table:
     return replace(ours, columns=tuple(columns), rows=tuple(rows))
 
 
-def side_by_side(ours: Table, paper: Table) -> Table:
-    """Return a table with the paper's columns at the right of ours; rows are matched by their first cell."""
-    there = {row.cells[0].value: row for row in paper.rows}
+def side_by_side(ours: Table, paper: Table, label: str) -> Table:
+    """Return a table with the paper's columns at the right of ours; rows are matched by their first cell.
+
+    Args:
+        ours: the table.
+        paper: the paper's.
+        label: what the paper's columns are headed with, such as ``paper's Table 4``.
+    """
+    left = {row.cells[0].value: row for row in paper.rows}
     wide = tuple(
-        replace(column, group=f"{paper.title}{f': {column.group}' if column.group else ''}")
-        for column in paper.columns[1:]
+        replace(column, group=", ".join(filter(None, (label, column.group)))) for column in paper.columns[1:]
     )
     rows = []
     for row in ours.rows:
-        match = there.get(row.cells[0].value)
+        match = left.pop(row.cells[0].value, None)
         rows.append(replace(row, cells=row.cells + (match.cells[1:] if match else (Cell(),) * len(wide))))
-    return replace(ours, columns=ours.columns + wide, rows=tuple(rows))
+    for row in left.values():
+        empty = (Cell(),) * (len(ours.columns) - 1)
+        rows.append(replace(row, cells=(row.cells[0], *empty, *row.cells[1:])))
+    notes = (*ours.notes, f"{paper.title}.")
+    return replace(ours, columns=ours.columns + wide, rows=tuple(rows), notes=notes)
 
 
 def printed(row: Row, table: Table, *, intervals: bool = False) -> list[str]:
