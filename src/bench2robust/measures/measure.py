@@ -106,7 +106,7 @@ class Measures:
     failures: int
     """Times that something the agent wanted to know or do began to fail visibly."""
     recoveries: int
-    """Of those, how many ended in an answer from the same tool or an equivalent one."""
+    """Of those, how many ended in an answer from the same tool or an equivalent one (`moves.recovery`)."""
     recovery_steps: int
     """Steps from each such failure to that answer, added up over the recoveries."""
 

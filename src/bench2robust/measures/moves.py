@@ -76,22 +76,31 @@ def recovery(trajectory: Trajectory, facts: RunFacts) -> Recovery:
     """Say how many visible failures there were, how many were recovered from, and in how many steps.
 
     Failures of a tool, or of those it can be switched for, count as one until one of them answers; an
-    answer is anything the tool itself says, silently corrupted or a refusal included.
+    answer is anything the tool itself says, silently corrupted or a refusal included. Where a write was carried
+    out and only its answer was lost, a look at what has happened (any read that answers) ends it too.
     """
     if not any(map(failed_visibly, trajectory.records)):
         return Recovery(0, 0, 0)
     step_of = _steps(trajectory)
     began: dict[str, int] = {}
+    lost: set[str] = set()
     failures = recoveries = steps = 0
     for record in trajectory.records:
         tool = record.call.name
-        related = [other for other in began if other == tool or facts.domain.switches(other, tool)]
+        kind = facts.kinds.get(tool)
+        ended = [other for other in began if other == tool or facts.domain.switches(other, tool)]
         if not failed_visibly(record):
-            recoveries += len(related)
-            steps += sum(step_of[record.index] - began.pop(other) for other in related)
-        elif not related:
+            looked = [other for other in lost if other not in ended] if kind is ToolKind.READ else []
+            for other in (*ended, *looked):
+                recoveries += 1
+                steps += step_of[record.index] - began.pop(other)
+                lost.discard(other)
+            continue
+        if not ended:
             began[tool] = step_of[record.index]
             failures += 1
+        if kind is ToolKind.WRITE and record.answer_lost and tool in began:
+            lost.add(tool)
     return Recovery(failures, recoveries, steps)
 
 
