@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import decimal
+import importlib.util
 import json
 import os
+import runpy
 import subprocess
 import sys
 import threading
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from bench2robust.benchmarks.bfcl.provider import api_class, padding
 from bench2robust.core.tools import ToolCall
 
 from .playing import play
@@ -195,3 +198,14 @@ def test_what_the_process_shares_is_never_written(category):
         disturb(category, task)
         play(category, task).score()
         assert (repr(blueprint.state), dict(blueprint.copies), repr(blueprint.entry.config)) == before
+
+
+def test_no_function_changes_the_padding(long_context):
+    """Its text is remembered by its identity (`texts`)."""
+    name = api_class("TradingBot").__module__.replace("trading_bot", "long_context")
+    known = padding()
+    source = runpy.run_path(importlib.util.find_spec(name).origin)
+    fresh = tuple(value for value in source.values() if isinstance(value, str | list) and len(value) >= 500)
+    for task in long_context.tasks():
+        disturb(long_context, task)
+    assert repr(known) == repr(fresh)

@@ -315,6 +315,25 @@ def test_a_trajectory_of_another_environment_is_refused(base):
         other.environment.score(mine.trajectory)
 
 
+def test_calls_after_the_last_text_change_no_verdict(category):
+    for task in category.tasks()[::7]:
+        hand = play(category, task)
+        for call in [
+            step.call for turn in category.truth(task).turns for step in turn.steps if not step.reads
+        ]:
+            hand.call(call)
+        assert hand.score().passed, task.id
+
+
+def test_an_episode_whose_turns_the_environment_never_heard_of_is_not_judged(base):
+    task = base.tasks()[0]
+    hand, silent = play(base, task), base.open(task)
+    for record in hand.trajectory.records:
+        silent.call(record.call)
+    with pytest.raises(BenchmarkError, match="expected to be told of the end of every turn"):
+        silent.score(hand.trajectory)
+
+
 def test_handing_over_is_no_attempt(base):
     task = base.tasks()[6]
     hand = Hand(base.open(task))
@@ -322,7 +341,7 @@ def test_handing_over_is_no_attempt(base):
         "Transfer successful"
     )
     assert hand.environment.call(ToolCall("transfer_to_human_agents")).error
-    hand.environment._states.pop()
+    hand.environment._calls -= 1
     assert not hand.score().parts["turns"]
 
 

@@ -26,16 +26,17 @@ class BfclEnvironment:
         task: who the user is.
     """
 
-    __slots__ = ("_blueprint", "_states", "_task", "_tools", "_truth", "_turn", "_world")
+    __slots__ = ("_blueprint", "_calls", "_states", "_task", "_tools", "_truth", "_turn", "_world")
 
     def __init__(self, blueprint: Blueprint, truth: Callable[[], Truth], task: Task) -> None:
         self._blueprint = blueprint
         self._truth = truth
         self._task = task
         self._world = World(blueprint)
-        self._states: list[State] = []
+        self._calls = 0
+        self._states: dict[int, State] = {}
         self._turn = 0
-        self._tools: list[ToolSpec] = []
+        self._tools = list(blueprint.specs)
         self._offer()
 
     @property
@@ -45,9 +46,8 @@ class BfclEnvironment:
 
     def call(self, call: ToolCall) -> ToolResponse:
         """Execute a call. Every error is a response with ``error=True``, in the words of BFCL's executor."""
-        response = self._world.call(call)
-        self._states.append(self._world.state)
-        return response
+        self._calls += 1
+        return self._world.call(call)
 
     def score(self, trajectory: Trajectory) -> Score:
         """Judge the live state at the end of each turn, and what was delivered (`scoring`).
@@ -55,6 +55,7 @@ class BfclEnvironment:
         Raises:
             BenchmarkError: the trajectory is not that of this environment.
         """
+        self._note()
         return judge(self._blueprint, self._truth(), trajectory, self._states)
 
     def changes(self) -> State:
@@ -62,7 +63,11 @@ class BfclEnvironment:
         return self._world.state
 
     def begin(self, turn: int) -> None:
-        """Start a turn of the user's, from 0; functions that it brings exist from now on."""
+        """Start a turn of the user's, from 0; functions that it brings exist from now on.
+
+        The one before it ends here; after the last turn, one more is begun in which nothing is said.
+        """
+        self._note()
         self._turn = turn
         self._offer()
 
@@ -71,12 +76,17 @@ class BfclEnvironment:
         return TurnTaker(self._task, self.begin)
 
     def acts(self) -> Sequence[Message]:
-        """Return nothing: what the user does here is no call."""
+        """Return nothing: what the user does here is no call. Whoever asks says that it is the user's turn."""
+        self._note()
         return ()
+
+    def _note(self) -> None:
+        """Take the public state, as a turn may end here; at every call it would cost as much as the calls do."""
+        self._states[self._calls] = self._world.state
 
     def _offer(self) -> None:
         missing = self._blueprint.withheld(self._turn)
-        if missing != self._world.withheld or not self._tools:
+        if missing is not self._world.withheld:
             self._world.withheld = missing
             self._tools[:] = self._blueprint.offer(missing)
 
@@ -86,7 +96,7 @@ class TurnTaker:
 
     Args:
         task: its script holds the requests.
-        begin: told the number of every turn but the first, before it is spoken.
+        begin: told the number of every turn but the first, before it is spoken, and at the end one more.
     """
 
     def __init__(self, task: Task, begin: Callable[[int], None]) -> None:
@@ -99,8 +109,5 @@ class TurnTaker:
         """Return the next request; after the last one the talk ends."""
         if said is not None:
             self._said += 1
-        if self._said == len(self._words):
-            return None
-        if self._said:
             self._begin(self._said)
-        return self._words[self._said]
+        return self._words[self._said] if self._said < len(self._words) else None

@@ -163,8 +163,11 @@ def _schema(document: Mapping[str, Any]) -> dict[str, Any]:
 def _preparation(
     properties: Mapping[str, Any], fresh: tuple[str, ...]
 ) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    whole = any(schema.get("type") == "integer" for schema in properties.values())
+    plain = _PLAIN if whole else _PLAIN | {float}
+
     def prepare(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not fresh and _PLAIN.issuperset(map(type, arguments.values())):
+        if not fresh and plain.issuperset(map(type, arguments.values())):
             return arguments  # nothing in them can be changed, and a call by keywords copies the rest
         ready = dict(arguments)
         for name, value in arguments.items():

@@ -46,6 +46,9 @@ MODULES: Mapping[str, str] = {
 
 STATELESS = frozenset({"MathAPI"})
 
+_PADDING = 500
+"""Characters or members of a text or list that is padding."""
+
 
 class Category(StrEnum):
     """The four multi-turn categories, as the wheel's files name them."""
@@ -175,6 +178,13 @@ def api_class(api: str) -> type[Any]:
     require()
     found: type[Any] = getattr(importlib.import_module(f"{_SOURCE}.{MODULES[api]}"), api)
     return found
+
+
+@cache
+def padding() -> tuple[str | list[Any], ...]:
+    """Return the long texts and lists with which the API classes pad their answers in long_context."""
+    values = vars(importlib.import_module(f"{_SOURCE}.long_context")).values()
+    return tuple(value for value in values if isinstance(value, str | list) and len(value) >= _PADDING)
 
 
 def _entry(line: Mapping[str, Any], gold: Sequence[Sequence[str]]) -> Entry:

@@ -19,7 +19,7 @@ for it once more, in a world where every function exists. Handing over, which BF
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -48,22 +48,22 @@ class Played:
     """Whether the agent ended it: with a text, or by handing over."""
 
 
-def judge(blueprint: Blueprint, truth: Truth, trajectory: Trajectory, states: Sequence[State]) -> Score:
+def judge(blueprint: Blueprint, truth: Truth, trajectory: Trajectory, states: Mapping[int, State]) -> Score:
     """Return the verdict.
 
     Args:
         blueprint: what the episode started from.
         truth: the task's ground truth.
         trajectory: what happened.
-        states: the public state after each executed call, in order.
+        states: the public state at the end of each turn, by the number of calls executed until then.
 
     Raises:
         BenchmarkError: the trajectory is not that of the environment.
     """
-    executed = sum(record.executed for record in trajectory.records)
-    if executed != len(states):
+    executed, made = sum(record.executed for record in trajectory.records), max(states)
+    if executed != made:
         raise BenchmarkError(
-            f"expected the trajectory of this environment, with {len(states)} executed calls, got {executed}"
+            f"expected the trajectory of this environment, with {made} executed calls, got {executed}"
         )
     turns = _turns(trajectory, states, truth)
     complete = len(turns) == len(truth.turns) and turns[-1].over
@@ -81,30 +81,38 @@ def judge(blueprint: Blueprint, truth: Truth, trajectory: Trajectory, states: Se
     return Score(state and answers and attempted and within, parts)
 
 
-def _turns(trajectory: Trajectory, states: Sequence[State], truth: Truth) -> list[Played]:
+def _turns(trajectory: Trajectory, states: Mapping[int, State], truth: Truth) -> list[Played]:
     """Divide a trajectory by the user's turns; what comes after the last one belongs to none."""
     turns: list[Played] = []
-    after = iter(states)
-    state = truth.start
+    executed, ends = 0, list[int]()
     listening = False
     for message in trajectory.messages:
         if message.role is Role.USER and message.call is None:
             if len(turns) == len(truth.turns):
                 break
-            turns.append(Played(state=state))
+            turns.append(Played())
+            ends.append(executed)
             listening = True
         elif message.role is Role.ASSISTANT and message.record is None:
             listening = False
             if turns:
                 turns[-1].over = True
-        elif message.role is Role.ASSISTANT and message.record is not None and listening:
+        elif message.role is Role.ASSISTANT and message.record is not None:
             record = trajectory.records[message.record]
-            if record.executed:
-                turns[-1].state = state = next(after)
+            executed += record.executed
+            if not listening:
+                continue
+            ends[-1] = executed
             if record.call.name == ESCALATION.name:
                 turns[-1].over |= record.executed
             else:
                 turns[-1].records.append(record)
+    for played, end in zip(turns, ends, strict=True):
+        if end not in states:
+            raise BenchmarkError(
+                f"expected to be told of the end of every turn (`begin`), not of that after call={end}"
+            )
+        played.state = states[end]
     return turns
 
 

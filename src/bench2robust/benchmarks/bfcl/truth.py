@@ -70,7 +70,6 @@ class Truth:
     """The ground truth of a task."""
 
     turns: tuple[Turn, ...]
-    start: State
 
 
 def parsed(text: str) -> Any:
@@ -92,7 +91,7 @@ def establish(blueprint: Blueprint) -> Truth:
     for number, lines in enumerate(blueprint.entry.gold):
         world.withheld = blueprint.withheld(number)
         turns.append(Turn(tuple(_step(world, parse(line)) for line in lines), world.state))
-    return Truth(tuple(turns), blueprint.state)
+    return Truth(tuple(turns))
 
 
 def _step(world: World, call: ToolCall) -> Step:

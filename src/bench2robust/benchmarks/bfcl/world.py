@@ -5,7 +5,8 @@ loaded once for a task; every episode gets its own copy from the pickled result,
 included, when it first calls one of its functions. What the classes keep in the process itself is contained:
 the precision of mpmath and decimal, and the one weather object that all vehicles of the process share, are
 used by one call at a time and put back; a default list of `post_tweet` is never the process's own; the
-padding of long_context is copied with the instance.
+padding in the state of long_context is copied with the instance. The public state is taken when it is asked for, at
+the end of a turn.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ import marshal
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import lru_cache
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 
 from .functions import ESCALATION, Function, functions, parse
 from .provider import STATELESS, Entry, api_class
+from .texts import answer, padded_answer
 
 State = Mapping[str, Any]
 """API class to a frozen copy of its public attributes; equal exactly when BFCL's state check says so."""
@@ -34,13 +35,9 @@ _GLOBAL = frozenset({"logarithm", "square_root", "get_outside_temperature_from_g
 """Functions that use something of the process: one call at a time."""
 _RANDOM = "_random"
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-_CONTAINERS = frozenset({list, dict})
-_LARGE = 32
-"""Members from which on the text of a value is remembered."""
 _EXACT = 2
 """Version of marshal's format that has no references, so that equal values have equal bytes."""
 _NONE: frozenset[str] = frozenset()
-_ENCODE = json.JSONEncoder(check_circular=False).encode
 _ONE_AT_A_TIME = threading.RLock()
 
 
@@ -166,17 +163,28 @@ class World:
         whole: whether every function of the task's classes exists, also those that are held out.
     """
 
-    __slots__ = ("_blueprint", "_copies", "_instances", "_tools", "state", "withheld")
+    __slots__ = ("_answer", "_blueprint", "_changed", "_copies", "_instances", "_state", "_tools", "withheld")
 
     def __init__(self, blueprint: Blueprint, *, whole: bool = False) -> None:
         self._blueprint = blueprint
         self._tools = blueprint.whole if whole else blueprint.tools
         self._copies: Mapping[str, Copy] = blueprint.copies
         self._instances: dict[str, Any] = {}
-        self.state: State = blueprint.state
-        """The public state now. A new object whenever something has changed, so an old one stays as it was."""
-        self.withheld: frozenset[str] = frozenset()
+        self._state: State = blueprint.state
+        self._changed: set[str] = set()
+        """Classes of which something may have changed since the public state was taken."""
+        self._answer = padded_answer if blueprint.entry.long_context else answer
+        self.withheld = _NONE
         """Functions that do not exist yet."""
+
+    @property
+    def state(self) -> State:
+        """The public state now. A new object whenever something may have changed, so an old one stays as it was."""
+        if self._changed:
+            taken = {api: public(self._instances[api]) for api in self._changed}
+            self._state = {**self._state, **taken}
+            self._changed.clear()
+        return self._state
 
     def call(self, call: ToolCall) -> ToolResponse:
         """Execute a call and answer in the words of BFCL's executor; errors of every kind are answers."""
@@ -187,23 +195,22 @@ class World:
                 return ToolResponse(TRANSFERRED)
             return ToolResponse(_undefined(name), error=True)
         instance = self._instance(function.api)
+        if function.shows:
+            self._changed.add(function.api)
         try:
             if name in _GLOBAL:
                 with _contained():
-                    return _response(getattr(instance, name)(**function.prepare(call.arguments)))
-            return _response(getattr(instance, name)(**function.prepare(call.arguments)))
+                    return self._answer(getattr(instance, name)(**function.prepare(call.arguments)))
+            return self._answer(getattr(instance, name)(**function.prepare(call.arguments)))
         except Exception as error:  # whatever a function raises is its answer, as in BFCL
             return ToolResponse(f"Error during execution: {error}", error=True)
-        finally:
-            if function.shows:
-                self.state = {**self.state, function.api: public(instance)}
 
     def fork(self) -> World:
         """Return a copy of the world as it is now."""
         other = World(self._blueprint)
         other._tools = self._tools
         other._copies = {**self._copies, **{api: Copy.of(i) for api, i in self._instances.items()}}
-        other.state, other.withheld = self.state, self.withheld
+        other._state, other.withheld = self.state, self.withheld
         return other
 
     def _instance(self, api: str) -> Any:
@@ -259,55 +266,6 @@ def _frozen(value: Any) -> Any:
 
 def _undefined(name: str) -> str:
     return f"Error during execution: name {name!r} is not defined"
-
-
-def _response(result: Any) -> ToolResponse:
-    return ToolResponse(_text(result), _says_no(result))
-
-
-def _text(result: Any) -> str:
-    if type(result) is str:
-        return result
-    if type(result) is dict:
-        try:
-            large = not _PLAIN.issuperset(map(type, result.values())) and any(map(_is_large, result.values()))
-            return _encoded(marshal.dumps(result, _EXACT)) if large else _ENCODE(result)
-        except (TypeError, ValueError, RecursionError):
-            return str(result)
-    if type(result) is list and len(result) >= _LARGE:
-        with suppress(ValueError):
-            return _printed(marshal.dumps(result, _EXACT))
-    return str(result)
-
-
-def _is_large(value: Any) -> bool:
-    return type(value) in _CONTAINERS and len(value) >= _LARGE
-
-
-@lru_cache(maxsize=512)
-def _encoded(content: bytes) -> str:
-    """Return the JSON of a marshalled value.
-
-    The padding of long_context is thousands of numbers, the same ones in every episode, and printing them costs
-    ten times what writing them out does. A value that has changed has other bytes, so no text can be out of date.
-    """
-    return _ENCODE(marshal.loads(content))
-
-
-@lru_cache(maxsize=64)
-def _printed(content: bytes) -> str:
-    """Return a marshalled list as Python prints it."""
-    return str(marshal.loads(content))
-
-
-def _says_no(result: Any) -> bool:
-    """Whether an answer is the function's own error."""
-    if type(result) is dict:
-        return "error" in result or (result.get("login_status") is False and "message" in result)
-    if type(result) is list and result:
-        first = result[0]
-        return "error" in first if type(first) is dict else str(first).startswith("Error:")
-    return False
 
 
 @contextmanager
