@@ -14,11 +14,21 @@ from bench2robust.memory.knowledge import Knowledge
 
 from .bayes import Bayes
 from .certificate import Adversary, Idle
-from .reference import REFERENCES, Informed
+from .reader import Reader
+from .reference import REFERENCES, Informed, Reference
 from .users import GREETING, NOTHING_TO_ADD, Scripted, scripted, ticket
+from .verification import BayesVerified, StrategicVerified
 
-_AGENTS: dict[str, Agent] = {agent.name: agent for agent in (*REFERENCES, Adversary(), Idle())}
-_INFORMED: dict[str, Informed] = {agent.name: agent for agent in (Informed("bayes", Bayes),)}
+_READER = Reference("reader", Reader)
+_AGENTS: dict[str, Agent] = {agent.name: agent for agent in (*REFERENCES, _READER, Adversary(), Idle())}
+_INFORMED: dict[str, Informed] = {
+    agent.name: agent
+    for agent in (
+        Informed("strategic-verified", StrategicVerified),
+        Informed("bayes", Bayes),
+        Informed("bayes-verified", BayesVerified),
+    )
+}
 
 NAMES = (*_AGENTS, *_INFORMED)
 """Every agent that `create` knows."""
@@ -26,7 +36,7 @@ REFERENCE = tuple(agent.name for agent in REFERENCES)
 """The reference policies that are told nothing, from the weakest to the ceiling."""
 INFORMED = tuple(_INFORMED)
 """The reference policies that are told what holds for every episode of a run (`memory.knowledge`)."""
-PLANNED = (*REFERENCE, *INFORMED)
+PLANNED = (*REFERENCE, *INFORMED, _READER.name)
 """The agents that follow a compiled plan."""
 
 __all__ = [

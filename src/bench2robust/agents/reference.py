@@ -105,6 +105,8 @@ class Strategic(Walk):
         """Fact to the routes whose answers, though repeated, would not do."""
         self.refusals: set[str] = set()
         """Writes that their tool refused."""
+        self.avoiding: dict[str, int] = {}
+        """Fact to the route that is to be used only where there is no other (`verification`)."""
 
     def ask(self, call: ToolCall) -> Steps[Reading]:
         """Make a call and learn about its tool."""
@@ -154,18 +156,6 @@ class Strategic(Walk):
             lost = True
         raise Escalate(f"{act.call.name} is blocked")
 
-    def happened(self, act: Act) -> Steps[bool | None]:
-        """Read afresh, beside the facts the plan decided from, whether a write is done; None: cannot tell."""
-        if act.verify is None or act.happened is None:
-            return None
-        seen: Memory = {}
-        try:
-            yield from self.obtain(self.at_hand(act.verify), seen)
-        except Escalate:
-            return None
-        record = seen[act.verify.fact]
-        return None if record is None else act.happened(record)
-
     def unstick(self, used: Sequence[str]) -> bool:
         """Read again what looks wrong, or else everything that was used."""
         return self.uneasy(used) or self.again(used)
@@ -206,11 +196,6 @@ class Strategic(Walk):
             for place, route in enumerate(source.fetch.routes)
         )
 
-    def doubtful(self, fact: str) -> bool:
-        """Whether a fact that was found looks wrong."""
-        source, value = self.sources.get(fact), self.facts.get(fact)
-        return source is not None and value is not None and source.fetch.doubts(value) is not None
-
     def proven(self, tool: str) -> bool:
         """Whether a tool is proven blocked."""
         return self.streak[tool] >= ATTEMPTS
@@ -219,10 +204,10 @@ class Strategic(Walk):
         """Whether a route still needs a tool that is proven blocked."""
         return any(self.proven(part.call.name) for part in missing(route, facts))
 
-    def risk(self, fact: str, place: int, route: Route) -> tuple[bool, int, int]:
+    def risk(self, fact: str, place: int, route: Route) -> tuple[bool, int, bool, int]:
         """Rank a route: tainted ones last, then those whose tools have just failed (so that it was left)."""
         streak = max((self.streak[part.call.name] for part in route.parts), default=0)
-        return place in self.tainted[fact], streak, place
+        return place in self.tainted[fact], streak, self.avoiding.get(fact) == place, place
 
 
 class Omniscient(Walk):

@@ -15,9 +15,14 @@ Steps = Generator[ToolCall | Utterance, ToolResponse | str, T]
 """Part of a `core.ports.Play` that ends with a result."""
 
 
-def ask(call: ToolCall) -> Steps[Reading]:
-    """Make a call and read what comes back."""
+def hear(call: ToolCall) -> Steps[ToolResponse]:
+    """Make a call and return what comes back."""
     response = yield call
     if not isinstance(response, ToolResponse):
         raise AgentError(f"expected a ToolResponse after the call of {call.name}, got {response!r}")
-    return read(response)
+    return response
+
+
+def ask(call: ToolCall) -> Steps[Reading]:
+    """Make a call and read what comes back."""
+    return read((yield from hear(call)))

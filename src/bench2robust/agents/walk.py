@@ -1,7 +1,7 @@
 """The walk through a plan that all reference policies share; how they recover is theirs.
 
 A `Walk` is one episode: the facts known so far, and where each came from. It asks each goal what it
-wants, and gives it. Seven methods are a policy's own (`reference`):
+wants, and gives it. Eight methods are a policy's own (`reference`):
 
     read      one call of a route, repeated as the policy likes
     routes    the routes to a fact, in the order in which the policy tries them
@@ -9,6 +9,7 @@ wants, and gives it. Seven methods are a policy's own (`reference`):
     write     one write, repeated as the policy likes
     unstick   what to forget when the facts do not let a goal go on
     uneasy    what to forget before acting on facts that look wrong
+    confirmed what to look at once more before acting on facts that look right
     refused   what to forget when the tool itself refuses a write
 
 The defaults do not recover at all.
@@ -107,6 +108,8 @@ class Walk:
         for _ in range(PATIENCE):
             decision = goal.decide(self.facts, done)
             if self.uneasy(self.grounds(decision, done)):
+                continue
+            if not (yield from self.confirmed(goal, decision, done)):
                 continue
             match decision:
                 case Done():
@@ -214,6 +217,23 @@ class Walk:
                 self.facts.pop(part.fact, None)
         self.facts.pop(fact, None)
 
+    def happened(self, act: Act) -> Steps[bool | None]:
+        """Read afresh, beside the facts the plan decided from, whether a write is done; None: cannot tell."""
+        if act.verify is None or act.happened is None:
+            return None
+        seen: Memory = {}
+        try:
+            yield from self.obtain(self.at_hand(act.verify), seen)
+        except Escalate:
+            return None
+        record = seen[act.verify.fact]
+        return None if record is None else act.happened(record)
+
+    def doubtful(self, fact: str) -> bool:
+        """Whether a fact that was found looks wrong."""
+        source, value = self.sources.get(fact), self.facts.get(fact)
+        return source is not None and value is not None and source.fetch.doubts(value) is not None
+
     # What follows is the policy's own.
 
     def read(self, call: ToolCall) -> Steps[Reading]:
@@ -251,6 +271,11 @@ class Walk:
     def uneasy(self, used: Sequence[str]) -> bool:
         """Forget those of the facts behind a decision that look wrong; False goes ahead."""
         return False
+
+    def confirmed(self, goal: Goal, decision: Decision, done: int) -> Steps[bool]:
+        """Make sure of a decision before it is carried out; False when it is to be made anew."""
+        yield from ()
+        return True
 
     def refused(self, act: Act) -> bool:
         """Forget what led to a write that the tool itself refused; False gives the goal up."""
