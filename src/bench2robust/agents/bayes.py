@@ -51,6 +51,8 @@ class Bayes(Strategic):
         """Identical calls."""
         self.suspicion = 0.0
         """Highest probability of a silent corruption among the answers since this was last set to 0."""
+        self.corrupted: defaultdict[str, float] = defaultdict(float)
+        """Call to the probability that its last answer was silently corrupted."""
 
     # ── what it sees ─────────────────────────────────────────────────────────────────────────────
     def ask(self, call: ToolCall) -> Steps[Reading]:
@@ -59,7 +61,9 @@ class Bayes(Strategic):
         self.made[call.signature()] += 1
         response = yield call
         assert isinstance(response, ToolResponse)
-        self.suspicion = max(self.suspicion, self.filter.observe(call.name, response))
+        silent = self.filter.observe(call.name, response)
+        self.suspicion = max(self.suspicion, silent)
+        self.corrupted[call.signature()] = silent
         reading = read(response)
         self.streak[call.name] = self.streak[call.name] + 1 if reading.noise else 0
         return reading
@@ -95,9 +99,12 @@ class Bayes(Strategic):
             raise Escalate(f"every way to learn {fetch.fact} is blocked, as far as can be told")
 
     def untainted(self, fetch: Fetch, left: Sequence[tuple[int, Route]]) -> list[tuple[int, Route]]:
-        """Leave out the routes whose answers would not do, unless that leaves none that is open."""
-        ranked = [one for one in left if one[0] not in self.tainted[fetch.fact]]
-        return ranked if any(self.chance(route) > 0 for _, route in ranked) else list(left)
+        """Leave out the routes whose answers would not do, or are not wanted, unless no other is open."""
+        good = [one for one in left if one[0] not in self.tainted[fetch.fact]]
+        wanted = [one for one in good if one[0] != self.avoiding.get(fetch.fact)]
+        if len(wanted) < len(good) and any(self.chance(route) > _GONE for _, route in wanted):
+            return wanted
+        return good if any(self.chance(route) > 0 for _, route in good) else list(left)
 
     def chance(self, route: Route) -> float:
         """Return the probability that no tool of a route is blocked."""
