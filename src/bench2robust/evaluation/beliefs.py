@@ -156,7 +156,7 @@ def _check_together(runs: Sequence[_Run], choice: Choice) -> None:
     for what, wanted, there in (("agent", choice.agents, [*agents, ALL]), ("mode", choice.modes, modes)):
         for name in wanted:
             if name not in there:
-                raise UnknownNameError(f"{what} of these runs", name, there)
+                raise UnknownNameError(f"{what} of these runs", str(name), there)
     if not choice.agents and len(agents) > 1:
         raise SpecError(
             f"expected the episodes of one agent, got agents={','.join(agents)!r}; beliefs are about one policy: "
