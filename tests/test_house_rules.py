@@ -22,8 +22,8 @@ print(*sorted(t for t in tops if t not in sys.stdlib_module_names and t not in (
 """
 
 
-@pytest.mark.parametrize("part", ["core", "injection"])
-def test_core_and_injection_import_nothing_outside_the_standard_library(part: str) -> None:
+@pytest.mark.parametrize("part", ["core", "injection", "memory"])
+def test_core_injection_and_memory_import_nothing_outside_the_standard_library(part: str) -> None:
     program = [sys.executable, "-c", FOREIGN.format(part=part)]
     assert subprocess.run(program, capture_output=True, text=True, check=True).stdout.split() == []
 
