@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench2robust.agents import NAMES, REFERENCE, create
+from bench2robust.agents import INFORMED, NAMES, REFERENCE, create
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.core.noise import NoiseType
 
@@ -345,7 +345,8 @@ def test_idle_does_nothing():
 # ── names ──────────────────────────────────────────────────────────────────────────────────────
 def test_names():
     assert REFERENCE == ("naive", "retry", "switch", "strategic", "omniscient")
-    assert (*REFERENCE, "adversary", "idle") == NAMES
+    assert INFORMED == ("strategic-verified", "bayes", "bayes-verified")
+    assert (*REFERENCE, "reader", "adversary", "idle", *INFORMED) == NAMES
     assert [create(name).name for name in NAMES] == list(NAMES)
     assert [name for name in NAMES if create(name).omniscient] == ["omniscient"]
 
@@ -360,3 +361,5 @@ def test_a_policy_without_what_it_needs_says_so():
         create("naive").play(replace(BRIEFING, plan=None))
     with pytest.raises(SpecError, match="oracle=None"):
         create("omniscient").play(BRIEFING)
+    with pytest.raises(SpecError, match="expected what agent='bayes' is told, got knowledge=None"):
+        create("bayes").play(BRIEFING)

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench2robust.agents import NAMES, REFERENCE, create
-from bench2robust.core.domain import Domain, FieldRules
+from bench2robust.agents import INFORMED, NAMES, REFERENCE, create
 from bench2robust.core.noise import OBSERVABLE, SILENT
 from bench2robust.core.reading import classify
 from bench2robust.injection import InjectionSpec, Injector
@@ -15,6 +14,8 @@ from bench2robust.injection import InjectionSpec, Injector
 from .toy import (
     ALTERNATIVES,
     BRIEFING,
+    DOMAIN,
+    KNOWLEDGE,
     READS,
     STANDARD,
     TOOLS,
@@ -38,7 +39,7 @@ PLANS = st.sampled_from(
 NOISE = st.sampled_from([None, None, *OBSERVABLE, *SILENT])
 FAULTS = st.dictionaries(st.sampled_from(FAILING), st.lists(NOISE, max_size=12))
 BLOCKED = st.sets(st.sampled_from(FAILING), max_size=3)
-EVERY = st.sampled_from(REFERENCE)
+EVERY = st.sampled_from((*REFERENCE, *INFORMED))
 BLIND = st.sampled_from([name for name in NAMES if not create(name).omniscient])
 
 
@@ -120,7 +121,7 @@ class Forbidden:
 def test_a_policy_sees_nothing_but_the_delivered_texts(name, faults, blocked):
     """The same texts without the shop behind them, and an oracle that may not be asked: the same moves."""
     seen = run(name, faults, blocked)
-    play, moves = create(name).play(replace(BRIEFING, oracle=Forbidden())), []
+    play, moves = create(name, KNOWLEDGE).play(replace(BRIEFING, oracle=Forbidden())), []
     try:
         for answer in [None, *seen.delivered]:
             moves.append(named(play.send(answer)))
@@ -130,12 +131,6 @@ def test_a_policy_sees_nothing_but_the_delivered_texts(name, faults, blocked):
 
 
 # ── with the real injector ─────────────────────────────────────────────────────────────────────
-ORDER_FIELDS = FieldRules(critical=("items",), state=("status",), numeric=("total",))
-DOMAIN = Domain(
-    "toy",
-    fields={"get_order": ORDER_FIELDS, "check_items": FieldRules(critical=("$",), numeric=("*.price",))},
-    earlier={"cancelled": ("processed",), "pending": ("processed",)},
-)
 
 
 @dataclass
@@ -150,7 +145,7 @@ class Injected(Episode):
 
 def play_injected(name, seed, tools, blocked=frozenset()):
     injector = Injector(InjectionSpec(), seed, "toy", domain=DOMAIN, tools=tools, blocked=blocked)
-    agent = create(name)
+    agent = create(name, KNOWLEDGE)
     briefing = replace(BRIEFING, tools=tools, oracle=injector if agent.omniscient else None)
     return Injected(injector=injector).play(agent.play(briefing))
 

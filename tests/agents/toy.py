@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bench2robust.agents import create
+from bench2robust.core.domain import Domain, EquivalenceClass, FieldRules, Side
 from bench2robust.core.episode import Action, Task
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.plan import (
@@ -35,6 +36,8 @@ from bench2robust.core.plan import (
 )
 from bench2robust.core.ports import Briefing, Play, Utterance
 from bench2robust.core.tools import CallRecord, ToolCall, ToolKind, ToolResponse, ToolSpec
+from bench2robust.injection import InjectionSpec, Mix, ScenarioSpec
+from bench2robust.memory.knowledge import Knowledge
 
 ERRORS = {
     NoiseType.TIMEOUT: "Error: request timed out after 30s",
@@ -281,6 +284,20 @@ class Episode:
         return self.shop.cancelled and "total 40" in self.moves
 
 
+ORDER_FIELDS = FieldRules(critical=("items",), state=("status",), numeric=("total",))
+DOMAIN = Domain(
+    "toy",
+    classes=(
+        EquivalenceClass("identity", (Side("email", READS[:1]), Side("name", ALTERNATIVES[:1]))),
+        EquivalenceClass("order", (Side("details", READS[1:]), Side("listing", ALTERNATIVES[1:]))),
+    ),
+    needs={"cancel": ("identity", "order")},
+    fields={"get_order": ORDER_FIELDS, "check_items": FieldRules(critical=("$",), numeric=("*.price",))},
+    earlier={"cancelled": ("processed",), "pending": ("processed",)},
+    exempt=frozenset({"hand_over"}),
+)
+KNOWLEDGE = Knowledge(DOMAIN, InjectionSpec(), ScenarioSpec(Mix(30, 45, 25)))
+"""What the informed are told."""
 BRIEFING = Briefing(TASK, TOOLS, "", "hello", PLAN)
 
 
@@ -291,7 +308,7 @@ def run(
     change: Callable[[Briefing], Briefing] = lambda briefing: briefing,
 ) -> Episode:
     """Play one episode; `change` alters the briefing."""
-    agent, episode = create(name), Episode(faults or {}, frozenset(blocked))
+    agent, episode = create(name, KNOWLEDGE), Episode(faults or {}, frozenset(blocked))
     briefing = replace(BRIEFING, oracle=episode) if agent.omniscient else BRIEFING
     return episode.play(agent.play(change(briefing)))
 

@@ -33,6 +33,8 @@ _REJECTED: Final = frozenset({NoiseType.RATE_LIMIT, NoiseType.AUTH_ERROR, NoiseT
 _REFUSED: Final = 0.03
 """Chance that a write whose answer was lost had been refused by its tool: few are, and each is a surprise."""
 _SURE: Final = 0.9
+_MOST_IN_A_ROW: Final = 10
+"""Failures in a row after which a tool is given up, whatever the filter says: its limits may be unknown."""
 _GONE: Final = 0.5
 """From this probability of a block on, a way is not taken as long as there is another."""
 
@@ -53,6 +55,8 @@ class Bayes(Strategic):
         """Highest probability of a silent corruption among the answers since this was last set to 0."""
         self.corrupted: defaultdict[str, float] = defaultdict(float)
         """Call to the probability that its last answer was silently corrupted."""
+        self.broken: set[str] = set()
+        """Tools that fail as they could not under what the policy was told, or without end."""
 
     # ── what it sees ─────────────────────────────────────────────────────────────────────────────
     def ask(self, call: ToolCall) -> Steps[Reading]:
@@ -61,11 +65,14 @@ class Bayes(Strategic):
         self.made[call.signature()] += 1
         response = yield call
         assert isinstance(response, ToolResponse)
+        surprises = self.filter.surprises
         silent = self.filter.observe(call.name, response)
         self.suspicion = max(self.suspicion, silent)
         self.corrupted[call.signature()] = silent
         reading = read(response)
         self.streak[call.name] = self.streak[call.name] + 1 if reading.noise else 0
+        if reading.noise and (self.filter.surprises > surprises or self.streak[call.name] >= _MOST_IN_A_ROW):
+            self.broken.add(call.name)
         return reading
 
     def tell(self, text: str) -> Steps[ToolResponse | str]:
@@ -74,8 +81,8 @@ class Bayes(Strategic):
         return (yield from super().tell(text))
 
     def proven(self, tool: str) -> bool:
-        """Whether a tool is as good as proven blocked."""
-        return self.filter.blocked(tool) > 1.0 - 1e-9
+        """Whether a tool is as good as proven blocked, or fails in a way that nothing explains."""
+        return tool in self.broken or self.filter.blocked(tool) > 1.0 - 1e-9
 
     # ── reads ────────────────────────────────────────────────────────────────────────────────────
     def read(self, call: ToolCall) -> Steps[Reading]:
@@ -86,7 +93,7 @@ class Bayes(Strategic):
         """Give the route worth most until one answers, or abstaining is worth more."""
         left = list(enumerate(fetch.routes))
         answered = not left
-        while left:
+        while left := [(place, route) for place, route in left if not self.blocked(route, facts)]:
             best = self.best(fetch, [route for _, route in self.untainted(fetch, left)], facts)
             if best is None:
                 break
@@ -108,7 +115,8 @@ class Bayes(Strategic):
 
     def chance(self, route: Route) -> float:
         """Return the probability that no tool of a route is blocked."""
-        return 1.0 - self.filter.blocked(*(part.call.name for part in route.parts))
+        names = [part.call.name for part in route.parts]
+        return 0.0 if self.broken.intersection(names) else 1.0 - self.filter.blocked(*names)
 
     def best(self, fetch: Fetch, routes: Sequence[Route], facts: Memory) -> int | None:
         """Return the place of the route worth most, None when abstaining is worth more."""
@@ -184,8 +192,11 @@ class Bayes(Strategic):
     def hopeless(self, tool: str) -> bool:
         """Whether handing over is worth more than calling a tool that a write cannot do without."""
         outlook = self.filter.outlook(tool)
-        return outlook.answers <= 0.0 or outlook.blocked > max(
-            1.0 - outlook.answers, self.filter.scenario(Scenario.S3) * self.worth.abstaining, _SURE
+        return (
+            tool in self.broken
+            or outlook.answers <= 0.0
+            or outlook.blocked
+            > max(1.0 - outlook.answers, self.filter.scenario(Scenario.S3) * self.worth.abstaining, _SURE)
         )
 
     def went_through(self, tool: str, noise: NoiseType) -> float:
