@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pickle
 import sys
 from base64 import b64decode, b64encode
@@ -18,7 +19,11 @@ from .subject import Skip
 LOST: Final = 75
 """Exit code of a process that cannot get at the benchmark."""
 
-loading = False
+DEPTH: Final = "BENCH2ROBUST_CHECK_DEPTH"
+"""Variable that tells a process how many checks up the one is that nobody's check has started."""
+depth: Final = int(os.environ.get(DEPTH) or 0)
+"""Kept from before an author's code runs here: a check in a process of a check never starts another one."""
+reading = False
 """Whether this process is reading an author's script for what it defines."""
 
 
@@ -47,7 +52,10 @@ def address(benchmark: Benchmark) -> list[str]:
 
 
 def find(where: list[str]) -> Benchmark:
-    """Return the benchmark; ends the process with `LOST` and a line where it cannot be had."""
+    """Return the benchmark; ends the process with `LOST` and a line where it cannot be had.
+
+    A module may check itself when it is imported. In a process of a check that does nothing (`depth`).
+    """
     if len(where) == 1:
         return load(where[0])
     data, module, file = where
@@ -70,19 +78,19 @@ def _importable(module: str) -> bool:
 
 def _read(name: str, file: str) -> ModuleType:
     """Run a file as the module of that name, up to its own check; ``if __name__ == "__main__"`` is not run."""
-    global loading
+    global reading
     spec = spec_from_file_location("__mp_main__" if name == "__main__" else name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"expected a Python file for module={name!r}, got {file!r}")
     module = sys.modules[name] = module_from_spec(spec)
     sys.modules[spec.name] = module
-    loading = True
+    reading = True
     try:
         spec.loader.exec_module(module)
     except Read:
         pass
     finally:
-        loading = False
+        reading = False
     for each in list(vars(module).values()):  # pickled as __main__'s, and printed so
         if isinstance(each, type) and each.__module__ == "__mp_main__":
             each.__module__ = name

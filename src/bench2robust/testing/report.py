@@ -53,7 +53,7 @@ class Report:
         return all(check.passed for check in self.checks)
 
     def __str__(self) -> str:
-        width = max(len(check.name) for check in self.checks)
+        width = max((len(check.name) for check in self.checks), default=0)
         lines = []
         for check in self.checks:
             verdict = "skip" if check.skipped else "ok" if check.passed else "FAIL"

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import redirect_stdout
-from typing import Final
 
 from bench2robust.core.tools import ToolKind
 
-from . import elsewhere, schema
-from .report import Failure
-from .subject import Skip, Subject
-
-_PRINTS: Final = "from bench2robust.testing.whole import write_prints; write_prints()"
+from . import schema
+from .subject import Subject
 
 
 def tools(subject: Subject) -> Iterator[str]:
@@ -73,38 +64,6 @@ def tasks(subject: Subject) -> Iterator[str]:
     for task in subject.benchmark.tasks():
         if not task.id or "," in task.id or task.id != task.id.strip():
             yield f"expected task ids without commas and outer spaces, got id={task.id!r}"
-
-
-def process(subject: Subject) -> Iterator[Failure]:
-    """Check that another process, with other hashes, plays the same."""
-    done = subprocess.run(
-        [sys.executable, "-c", _PRINTS],
-        input=json.dumps([elsewhere.address(subject.benchmark), [task.id for task in subject.tasks]]),
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "77"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    last = done.stderr.strip().rsplit("\n", 1)[-1]
-    if done.returncode == elsewhere.LOST:
-        raise Skip(f"another process cannot get at the benchmark: {last}")
-    if done.returncode:
-        yield Failure("", f"the other process broke: {last}")
-        return
-    there = json.loads(done.stdout)
-    for task, digest in subject.prints().items():
-        if there.get(task) != digest:
-            yield Failure(task, "another process does not get the same bytes")
-
-
-def write_prints() -> None:
-    """Write the digests of the tasks that standard input names, for `process`."""
-    address, ids = json.load(sys.stdin)
-    with redirect_stdout(sys.stderr):  # an author's module may print
-        benchmark = elsewhere.find(address)
-        known = {task.id: task for task in benchmark.tasks()}
-        found = Subject(benchmark, [known[id_] for id_ in ids if id_ in known]).prints()
-    json.dump(found, sys.stdout)
 
 
 def _twice(items: Iterable[str]) -> list[str]:
