@@ -18,7 +18,7 @@ import typer
 
 from bench2robust.core.errors import B2RError, EndpointFatalError, UnknownNameError, UsageError
 
-from . import memory
+from . import compare, memory, power, recommend, reproduce, sweep, table
 
 app = typer.Typer(
     name="b2r",
@@ -33,6 +33,12 @@ tasks = typer.Typer(
 )
 app.add_typer(tasks, name="tasks")
 app.add_typer(memory.app, name="memory")
+app.command()(compare.compare)
+app.command()(power.power)
+app.command("table")(table.table)
+app.command("sweep", context_settings=sweep.ANY_OPTION)(sweep.sweep)
+app.command("reproduce", context_settings=sweep.ANY_OPTION)(reproduce.reproduce)
+app.command("recommend")(recommend.recommend)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Folder = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
@@ -173,24 +179,6 @@ def run(  # noqa: PLR0913 (an option of the command is a parameter here)
         running.print_forecast(order, as_json=as_json)
     else:
         running.execute(order, as_json=as_json)
-
-
-@app.command()
-def table(
-    folder: Folder,
-    svg: Annotated[Path | None, typer.Option(help="Draw the pass rates into this file too.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Print the summary table of a run."""
-    from bench2robust.evaluation import load_run
-
-    from .picture import save
-    from .printing import print_run
-
-    run = load_run(folder)
-    if svg is not None:
-        save(run.rows, svg)
-    print_run(run, as_json=as_json)
 
 
 @app.command()

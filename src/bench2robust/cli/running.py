@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -61,15 +61,9 @@ def read_order(config: Path | None, options: Mapping[str, Any]) -> Order:
     Raises:
         UsageError: something that cannot be; nothing has been written.
     """
-    settings = {**(read_settings(config) if config else {}), **options}
-    for key in settings:
-        if key not in (*SETTINGS, *_PLACES):
-            raise UnknownNameError("setting", key, (*SETTINGS, *_PLACES))
+    settings, out, means = read_plan(config, options)
     if "benchmark" not in settings:
         raise SpecError("expected a benchmark, got none; give --benchmark, such as --benchmark tau2-retail")
-    out, means = settings.pop("out", None), _means(settings)
-    if out is not None and not isinstance(out, str | Path):
-        raise SpecError(f"expected a folder, got out={out!r}")
     if out is not None and "memory" in settings and not Path(str(settings["memory"])).exists():
         copy = Path(out) / MEMORY  # of a run that is resumed
         settings["memory"] = copy if copy.exists() else settings["memory"]
@@ -78,6 +72,24 @@ def read_order(config: Path | None, options: Mapping[str, Any]) -> Order:
     plain = spec.benchmark.partition(":")[0]
     folder = Path(out) if out is not None else Path("runs") / f"{plain}-{schedule.fingerprint[:8]}"
     return Order(spec, schedule, folder, means)
+
+
+def read_plan(
+    config: Path | None, options: Mapping[str, Any]
+) -> tuple[dict[str, Any], str | Path | None, Means]:
+    """Return the settings, the folder and the means that a TOML file and options (which win) give.
+
+    Raises:
+        UsageError: a setting that nobody knows, or a place or means that cannot be.
+    """
+    settings = {**(read_settings(config) if config else {}), **options}
+    for key in settings:
+        if key not in (*SETTINGS, *_PLACES):
+            raise UnknownNameError("setting", key, (*SETTINGS, *_PLACES))
+    out, means = settings.pop("out", None), _means(settings)
+    if out is not None and not isinstance(out, str | Path):
+        raise SpecError(f"expected a folder, got out={out!r}")
+    return settings, out, means
 
 
 def _means(settings: dict[str, Any]) -> Means:
@@ -134,7 +146,7 @@ def execute(order: Order, *, as_json: bool) -> None:
         UsageError, SubjectError, EndpointError: as `bench2robust.evaluation.run`.
         Exit: interrupted, or ended before the run did.
     """
-    watch = _Bar(order) if sys.stderr.isatty() else _Lines(order)
+    watch = progress(order)
     try:
         finished = run(order.spec, order.out, means=order.means, watch=watch.update)
     except KeyboardInterrupt:
@@ -173,6 +185,23 @@ def _announcement(order: Order, seconds: float, missing: int) -> str:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def progress(order: Order) -> Progressing:
+    """Return what shows on stderr how far a run is."""
+    return _Bar(order) if sys.stderr.isatty() else _Lines(order)
+
+
+class Progressing(Protocol):
+    """Shows how far a run is."""
+
+    def update(self, status: Status) -> None:
+        """Take note of how far it is."""
+        ...
+
+    def stop(self) -> None:
+        """Put away what is shown."""
+        ...
 
 
 class _Lines:

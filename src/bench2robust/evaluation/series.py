@@ -98,7 +98,8 @@ def play(
     means = means or Means()
     schedules = {name: Schedule(spec) for name, spec in series.runs.items()}
     _claim(out, series, schedules)
-    start, done = monotonic(), []
+    start = monotonic()
+    done: list[Run] = []
     for name, spec in series.runs.items():
         left, reason = _left(means.budget, done, monotonic() - start)
         if reason:

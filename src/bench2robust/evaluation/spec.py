@@ -161,12 +161,14 @@ class RunSpec:
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a TOML file, in which ``max_steps`` is ``max-steps`` too.
 
-    A profile file or a memory named there is looked for beside it.
+    A profile file or a memory named there is looked for beside it. Why a profile was recommended (the table
+    ``[recommendation]`` of ``b2r recommend``) is no setting.
 
     Raises:
         SpecError: no such file, or not TOML.
     """
     settings = {key.replace("_", "-"): value for key, value in _read(file).items()}
+    settings.pop("recommendation", None)
     profile, memory_file = settings.get("profile"), settings.get("memory")
     if isinstance(profile, str) and _is_file_name(profile):
         settings["profile"] = str(file.parent / profile)

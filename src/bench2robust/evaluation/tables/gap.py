@@ -48,7 +48,7 @@ def gap(study: Study, options: Options, *, with_paper: bool = False) -> Table:
     there = [of_task[place] for place in np.unique(study.data["task"])]
     slices = list(dict.fromkeys(there))
     masks = {one: np.array([s == one for s in of_task])[study.data["task"]] for one in slices}
-    columns = [layouts.slice_column(*one, there.count(one)) for one in slices]
+    columns = [layouts.slice_column(suite, name, there.count((suite, name))) for suite, name in slices]
     parts = {one: study.filter(mask) for one, mask in masks.items()}
     found = systems(study)
     rows = []

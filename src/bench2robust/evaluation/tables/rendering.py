@@ -13,14 +13,16 @@ from .table import Table
 from .terminal import terminal
 
 FORMATS: Final = ("terminal", "markdown", "latex", "csv", "json", "parquet")
-_OF_SUFFIX: Final = {
-    ".txt": "terminal",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".csv": "csv",
-    ".json": "json",
-    ".parquet": "parquet",
+SUFFIXES: Final = {
+    "terminal": ".txt",
+    "markdown": ".md",
+    "latex": ".tex",
+    "csv": ".csv",
+    "json": ".json",
+    "parquet": ".parquet",
 }
+"""Format to the ending of its files."""
+_OF_SUFFIX: Final = {suffix: format_ for format_, suffix in SUFFIXES.items()}
 
 
 def format_of(file: Path) -> str:
