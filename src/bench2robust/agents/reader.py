@@ -12,7 +12,7 @@ does: it escalates at the first failure, takes facts on trust, and leaves a way 
 | 5. check the response of a write | looks whether a write with a failed answer has happened, before it repeats it |
 | 6. transfer after exhausting | goes on to three failures in a row on every way it was told of, then escalates |
 | P(recovery), P(switch) | switches where the switch looks better, else retries where recovery is likely (at least 0.50), up to three failures in a row |
-| P(blocked) of at least 0.50 | does not retry for the sake of P(recovery) |
+| P(blocked) of at least 0.50 | switches, if it can |
 | an alternative, a path | may go that way when a tool fails; it is told of no other |
 
 Constraint 4 (prices) changes nothing: a plan's arithmetic is always right. A constraint is known by the
@@ -22,8 +22,9 @@ template's words; others mean nothing to it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from bench2robust.core.noise import NoiseType
@@ -82,9 +83,12 @@ class _Told:
             self._ways[note.tool] = note.alternatives
 
     def recovery(self, tool: str, noise: NoiseType) -> float | None:
-        """Return P(recovery) where it was told; 0 of a tool that is probably blocked."""
-        known = self._recovery.get((tool, noise))
-        return 0.0 if known is not None and self._blocked.get(tool, 0.0) >= HIGH else known
+        """Return P(recovery) where it was told."""
+        return self._recovery.get((tool, noise))
+
+    def blocked(self, tool: str) -> bool:
+        """Whether a tool is told to be blocked rather than not."""
+        return self._blocked.get(tool, 0.0) >= HIGH
 
     def switch(self, tool: str, others: Sequence[frozenset[str]]) -> float | None:
         """Return the best P(switch) from a tool among the ways to some sets of tools; None where none leads there."""
@@ -114,8 +118,8 @@ class Reader(Walk):
         """Tool to its failures in a row."""
         self.reads: Counter[str] = Counter()
         """Fact to how often it was read again."""
-        self.others: list[frozenset[str]] = []
-        """The tools of each way that it could go instead of the present one."""
+        self.others: Callable[[], Sequence[frozenset[str]]] = tuple
+        """The tools of each way that it could go instead of the present one, as far as is told by now."""
 
     def ask(self, call: ToolCall) -> Steps[Reading]:
         """Make a call, read what comes back, and the note with it."""
@@ -131,8 +135,8 @@ class Reader(Walk):
         failures = self.streak[tool]
         if Rule.RETRY in self.told.rules and failures == 1:
             return _Move.RETRY
-        again, switch = self.told.recovery(tool, noise), self.told.switch(tool, self.others)
-        if switch is not None and again is not None and switch > again:
+        again, switch = self.told.recovery(tool, noise), self.told.switch(tool, self.others())
+        if switch is not None and (self.told.blocked(tool) or (again is not None and switch > again)):
             return _Move.SWITCH
         patient = (again is not None and again >= HIGH) or Rule.EXHAUST in self.told.rules
         if patient and failures < ATTEMPTS:
@@ -163,11 +167,7 @@ class Reader(Walk):
             if not usable:
                 break
             place, route = min(usable, key=lambda one: (self.failures(one[1]), one[0]))
-            self.others = [
-                _tools(other)
-                for at, other in left
-                if at != place and self.leads(_tools(route), other) and not self.exhausted(other)
-            ]
+            self.others = partial(self.beside, route, [other for at, other in left if at != place])
             yield place, route
             gone = [part.call.name for part in missing(route, facts) if self.streak[part.call.name]]
             failed.update(gone)
@@ -175,9 +175,14 @@ class Reader(Walk):
                 answered = True
             if not gone or Rule.EXHAUST not in self.told.rules or self.exhausted(route):
                 left.remove((place, route))
-        self.others = []
+        self.others = tuple
         if not answered:
             raise Escalate(f"no way to learn {fetch.fact} that I know of works")
+
+    def beside(self, route: Route, left: Sequence[Route]) -> list[frozenset[str]]:
+        """Return the tools of the routes that the text leads to from another."""
+        tools = _tools(route)
+        return [_tools(other) for other in left if self.leads(tools, other) and not self.exhausted(other)]
 
     def usable(self, route: Route, failed: set[str]) -> bool:
         """Whether a route may be tried after some tools have failed: the text leads there, or it is what failed."""
@@ -195,11 +200,19 @@ class Reader(Walk):
         """Whether retrying a route is at its end."""
         return self.failures(route) >= ATTEMPTS
 
-    def ways(self, act: Act) -> list[tuple[Act, ...]]:
-        """Return the ways to carry out a write that the text leads to."""
-        told = [way for way in self.all_ways(act)[1:] if self.told.leads(act.call.name, _acting(way))]
-        self.others = [_acting(way) for way in told]
-        return [(act,), *told]
+    def ways(self, act: Act) -> Iterator[tuple[Act, ...]]:
+        """Return the ways to carry out a write that the text leads to, by what is told when they are needed."""
+        left = self.all_ways(act)[1:]
+
+        def told() -> list[frozenset[str]]:
+            return [tools for tools in map(_acting, left) if self.told.leads(act.call.name, tools)]
+
+        self.others = told
+        yield (act,)
+        while left:
+            way = left.pop(0)
+            if self.told.leads(act.call.name, _acting(way)):
+                yield way
 
     def write(self, act: Act) -> Steps[bool]:
         """Retry as told, having looked first if told so; a way that is left is escalated by the walk."""

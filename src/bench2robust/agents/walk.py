@@ -17,7 +17,7 @@ The defaults do not recover at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -248,8 +248,8 @@ class Walk:
         """Give the routes to try, with their places; asked for the next one after each."""
         yield from enumerate(fetch.routes)
 
-    def ways(self, act: Act) -> list[tuple[Act, ...]]:
-        """Return the ways to carry out a write that the policy tries, in order."""
+    def ways(self, act: Act) -> Iterable[tuple[Act, ...]]:
+        """Return the ways to carry out a write that the policy tries, in order; asked for the next after each."""
         return [(act,)]
 
     def write(self, act: Act) -> Steps[bool]:
