@@ -159,19 +159,6 @@ class ScenarioFilter:
         self.surprises = 0
         """Answers that could not be."""
 
-    def copy(self) -> ScenarioFilter:
-        """Return a filter of its own that knows the same."""
-        other = ScenarioFilter.__new__(ScenarioFilter)
-        other._tools, other._places, other._texts = self._tools, dict(self._places), dict(self._texts)
-        other._worlds = []
-        for world in self._worlds:
-            twin = _World.__new__(_World)
-            twin.kernel, twin.budget, twin.in_a_row = world.kernel, world.budget, world.in_a_row
-            twin.branches = list(world.branches)
-            other._worlds.append(twin)
-        other.surprises = self.surprises
-        return other
-
     def observe(self, tool: str, response: ToolResponse) -> float:
         """Take in what a call of a tool has delivered.
 
