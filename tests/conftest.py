@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 PLUGIN = Path(__file__).parent / "plugin"
+GOLDEN = Path(__file__).parent / "golden"
 sys.path.insert(0, str(PLUGIN))  # its entry points are found there, as those of an installed package are
 
 
@@ -75,3 +76,16 @@ def serve_policy(start_b2r):
         return url
 
     return start
+
+
+@pytest.fixture
+def golden():
+    """Compare a text that agents read with a file; ``B2R_GOLDEN=write`` writes it instead."""
+
+    def check(name: str, text: str) -> None:
+        path = GOLDEN / name
+        if os.environ.get("B2R_GOLDEN") == "write":
+            path.write_text(text + "\n", encoding="utf-8")
+        assert text + "\n" == path.read_text(encoding="utf-8"), f"{name} has changed"
+
+    return check

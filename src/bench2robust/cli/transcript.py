@@ -169,10 +169,14 @@ def _call(record: CallRecord) -> Iterator[Line]:
         if record.withheld:
             why = _WITHHELD.get(record.withheld, record.withheld)
             yield Line("  drawn", f"{record.drawn}, not delivered: {why}", "dim")
+        if record.note:
+            yield Line("  and a note", *shorten(record.note))
         return
     yield Line("  BLOCKED" if record.blocked else "  INJECTED", _injection(record), "bold red")
     seen, *truth = shorten(record.delivered.text, *([record.true.text] if record.true else []))
     yield Line("  agent saw", seen, "red")
+    if record.note:
+        yield Line("  and a note", *shorten(record.note))
     yield from (Line("  truth", text, "green") for text in truth)
     for change in record.corrupted:
         true, delivered = shorten(

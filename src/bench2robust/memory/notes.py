@@ -67,6 +67,12 @@ class Note:
         return "\n".join((OPENING, first, *map(alternative, self.alternatives), CLOSING))
 
 
+def split(text: str) -> tuple[str, str]:
+    """Return what an agent has read without its note, and the note (`core.tools.ToolResponse.shown`)."""
+    delivered, found, rest = text.rpartition(f"\n\n{OPENING}\n")
+    return (delivered, f"{OPENING}\n{rest}") if found and rest.endswith(CLOSING) else (text, "")
+
+
 def read_note(text: str) -> Note | None:
     """Return what a note says, probabilities as they are written; None where the text holds no note."""
     _, _, rest = text.partition(f"{OPENING}\n")

@@ -155,7 +155,7 @@ class Endpoint:
         if asked.model == USER:
             action: ToolCall | Utterance = self._user.next(asked.prompt, asked.turns)
         else:
-            action = self._policies[asked.model].next(asked.turns, asked.tools)
+            action = self._policies[asked.model].next(asked.turns, asked.tools, asked.prompt)
         answer = Answer.of(asked, action, tagged=tagged)
         return Reply(events=answer.stream()) if asked.stream else Reply(body=answer.whole())
 

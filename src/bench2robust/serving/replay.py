@@ -18,6 +18,8 @@ from bench2robust.core.errors import SpecError, UsageError
 from bench2robust.core.ports import Agent, Benchmark, Briefing, Play, Utterance
 from bench2robust.core.reading import classify, parse
 from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
+from bench2robust.memory.block import OPENING as BLOCK
+from bench2robust.memory.notes import split
 
 STOP: Final = "###STOP###"
 """What ends the talk, in the words of the prompts that agents and users are given."""
@@ -75,12 +77,15 @@ class Replay:
         """How many tasks begin with the same words as another; of those, the first that fits is played."""
         return len({task.id for tasks in self._by_opening.values() if len(tasks) > 1 for task in tasks})
 
-    def next(self, turns: Sequence[Turn], tools: Sequence[ToolSpec]) -> ToolCall | Utterance:
+    def next(
+        self, turns: Sequence[Turn], tools: Sequence[ToolSpec], prompt: str = ""
+    ) -> ToolCall | Utterance:
         """Return what the policy does after some turns.
 
         Args:
             turns: everything from the user's first message on.
             tools: the tools on offer.
+            prompt: the system prompt, in which the block of a tool memory may be.
 
         Raises:
             ForeignConversation: the user wants something that is no task, or the policy would not have
@@ -91,7 +96,9 @@ class Replay:
         opening = turns[0].text
         problem = f"expected the words of a task of {self._benchmark.name}, got {_short(opening)!r}"
         for task in self._by_opening.get(opening.strip(), ()):
-            briefing = Briefing(task, tools, "", opening, self._benchmark.plan(task))
+            briefing = Briefing(
+                task, tools, "", opening, self._benchmark.plan(task), memory=prompt if BLOCK in prompt else ""
+            )
             play = self.agent.play(briefing)
             try:
                 return _follow(play, turns[1:])
@@ -153,7 +160,10 @@ def _reply(action: ToolCall | Utterance, turn: Heard | Answered) -> ToolResponse
         raise ForeignConversation(
             f"expected {expected} after {_described(action)}, got {_short(turn.text)!r}"
         )
-    return ToolResponse(turn.text, looks_failed(turn.text)) if isinstance(turn, Answered) else turn.text
+    if isinstance(turn, Heard):
+        return turn.text
+    text, note = split(turn.text)
+    return ToolResponse(text, looks_failed(text), note)
 
 
 def looks_failed(text: str) -> bool:
