@@ -68,6 +68,8 @@ def compare(  # noqa: PLR0913 (an option of the command is a parameter here)
         _print(study, rows, effected)
     if fail_if_worse is not None and not as_json:
         _say_verdict(losing, fail_if_worse, strict=strict)
+        if not strict and (warning := comparing.too_few(rows)):
+            typer.echo(f"warning: {warning}", err=True)
     if losing:
         raise typer.Exit(1)
 

@@ -75,6 +75,11 @@ def power(  # noqa: PLR0913 (an option of the command is a parameter here)
         for cell, row in zip(cells, rows, strict=True):
             cell.append(f"{100 * row['smallest']:.1f}")
     typer.echo(in_columns(headings, cells, left=0))
+    if tasks and not together.seed:
+        typer.echo(
+            "\nwarning: one seed shows no spread between seeds, or there is none: more seeds may help after all",
+            err=True,
+        )
 
 
 def _measured(runs: list[str], systems: str | None, mode: str) -> tuple[Spread, Spread, str, int]:

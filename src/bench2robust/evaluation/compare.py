@@ -223,3 +223,14 @@ def worse(row: Row, margin: float, *, strict: bool = False) -> bool:
         least = row.difference.low if better > 0 else -row.difference.high
         return not least > -margin
     return gain < -margin and row.p < CERTAIN
+
+
+def too_few(rows: Sequence[Row]) -> str:
+    """Return the warning that no loss could be more than chance with this few tasks, empty if one could.
+
+    The smallest p-value of a permutation test is 2 / 2^tasks, and Holm multiplies it by the number of rows.
+    """
+    tasks = max(row.difference.tasks for row in rows)
+    if len(rows) * 2.0 ** (1 - tasks) < CERTAIN:
+        return ""
+    return f"{tasks} tasks are too few for a loss to be more than chance; use more, fewer modes, or --strict"

@@ -146,15 +146,17 @@ class Study:
         """Return a column.
 
         Args:
-            name: one of `data`, or an entry of a table: ``met.timeout``, ``moves.auth_error.retry``, ``adopted.stale``.
+            name: one of `data`, or an entry of a table: ``met.timeout``, ``moves.auth_error.retry``, ``adopted.stale``;
+                a table's name alone gives the whole of it.
 
         Raises:
             UnknownNameError: there is none of that name.
         """
         table, *path = name.split(".")
         values = self.data.get(table)
-        if values is not None and len(path) == len(_TABLES.get(table, ())):
-            for names, entry in zip(_TABLES.get(table, ()), path, strict=True):
+        tables = _TABLES.get(table, ())
+        if values is not None and len(path) in (0, len(tables)):
+            for names, entry in zip(tables, path, strict=False):
                 if entry not in names:
                     raise UnknownNameError(table, entry, names)
                 values = values[:, names.index(entry)]
