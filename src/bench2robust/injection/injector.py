@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from sys import maxsize
 from typing import Final
 
-from bench2robust.core.domain import Domain
+from bench2robust.core.domain import Domain, FieldRules
 from bench2robust.core.errors import AgentError
 from bench2robust.core.noise import OBSERVABLE, NoiseType
 from bench2robust.core.randomness import Draws, Series, unit
@@ -47,13 +47,17 @@ class _Tool:
 class _Pending:
     """A call between its draw and its delivery."""
 
-    __slots__ = ("answer", "block", "call", "corrupted", "drawn", "noise", "ordinal", "tool", "withheld")
+    __slots__ = (
+        "answer", "block", "call", "corrupted", "drawn", "noise", "ordinal", "place", "tool", "withheld",
+    )  # fmt: skip
 
     def __init__(self, call: ToolCall, tool: _Tool, ordinal: int) -> None:
         self.call = call
         self.tool = tool
         self.ordinal = ordinal
         self.drawn: NoiseType | None = None
+        self.place = ordinal
+        """Which of the tool's streams the call draws from."""
         self.block = b""
         """The bytes of the draw; what else the fault needs comes from the same stream."""
         self.answer: ToolResponse | None = None
@@ -143,6 +147,28 @@ class Injector:
             return self._deliver(pending, None, pending.answer)
         return self._finish(pending, await execute(call))
 
+    def offer(self, tool: ToolSpec) -> None:
+        """Let a tool exist from now on; what was answered under its name before stays as it was.
+
+        For hosts whose tools are only known once they are called.
+        """
+        self._specs[tool.name] = tool
+        self._tools.pop(tool.name, None)
+
+    def _place(self, pending: _Pending) -> int:
+        """Return which of the tool's streams a call draws from: the one of its ordinal.
+
+        A subclass whose calls overlap in any order may go by what is called instead.
+        """
+        return pending.ordinal
+
+    def _rules(self, name: str, true: ToolResponse) -> FieldRules | None:
+        """Return what a silent corruption may touch in a response; None for nothing.
+
+        A subclass may know more than the domain says.
+        """
+        return self._domain.fields.get(name)
+
     def _begin(self, call: ToolCall) -> _Pending:
         """Take the call's ordinal, draw, and answer it if it must not execute."""
         tool = self._tools.get(call.name)
@@ -154,7 +180,8 @@ class Injector:
         if tool.answer is not None:
             pending.answer = tool.answer
         elif tool.series is not None and tool.draw is not None:
-            pending.block = block = tool.series.block(ordinal)
+            pending.place = place = self._place(pending)
+            pending.block = block = tool.series.block(place)
             pending.drawn = drawn = tool.draw(unit(block[:8]))
             if drawn in self._rejects and self._allowed(pending):
                 pending.noise = drawn
@@ -169,8 +196,8 @@ class Injector:
         if drawn in _OBSERVABLE:
             pending.noise = drawn
             return self._deliver(pending, true, self._failure(pending, "" if true.error else true.text))
-        rules = self._domain.fields.get(pending.call.name)
-        if rules is not None and not true.error:
+        rules = None if true.error else self._rules(pending.call.name, true)
+        if rules is not None:
             corruption = corrupt(drawn, true.text, rules, self._domain.earlier, self._rest(pending))
             if corruption is not None:
                 pending.noise = drawn
@@ -239,7 +266,7 @@ class Injector:
     def _rest(self, pending: _Pending) -> Draws:
         """Return the numbers of the call's stream that follow the draw of the noise type."""
         assert pending.tool.series is not None
-        return pending.tool.series.after_first(pending.ordinal, pending.block)
+        return pending.tool.series.after_first(pending.place, pending.block)
 
     def _failure(self, pending: _Pending, true: str) -> ToolResponse:
         """Return the answer for an observable type; `true` is what *malformed_response* may garble."""
