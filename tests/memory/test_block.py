@@ -70,7 +70,10 @@ def test_without_alternatives_only_what_is_there_is_told(golden):
 
 def test_a_domain_of_which_nothing_is_known():
     assert block(Memory("shop"), Domain("shop"), ["get_order"]) == FIGURE
-    assert block(Memory("shop"), Domain("shop", exempt=frozenset({"get_order"}), constraints=()), ["get_order"]) == ""
+    assert (
+        block(Memory("shop"), Domain("shop", exempt=frozenset({"get_order"}), constraints=()), ["get_order"])
+        == ""
+    )
 
 
 def test_the_constraints_are_the_templates_where_there_is_a_calculator():
@@ -103,7 +106,9 @@ def test_every_block_is_read_back(world, variant, seed):
     assert read == rounded
 
 
-@pytest.mark.parametrize("text", ["", "Be kind.", "<tool_reliability>", "</tool_reliability> <tool_reliability>"])
+@pytest.mark.parametrize(
+    "text", ["", "Be kind.", "<tool_reliability>", "</tool_reliability> <tool_reliability>"]
+)
 def test_where_there_is_no_block_nothing_is_read(text):
     assert read_block(text) == Content()
 

@@ -7,7 +7,7 @@ does: it escalates at the first failure, takes facts on trust, and leaves a way 
 | the text says | then it |
 |---|---|
 | 1. retry at least once | makes a failing call a second time |
-| 2. after switching, verify | reads facts again that it has by another way and that look wrong |
+| 2. after switching, verify | reads facts again that it has by another way and that look wrong or do not suffice |
 | 3. confirm every field, do not guess | reads facts again that look wrong or are missing, before it acts |
 | 5. check the response of a write | looks whether a write with a failed answer has happened, before it repeats it |
 | 6. transfer after exhausting | goes on to three failures in a row on every way it was told of, then escalates |
@@ -236,12 +236,13 @@ class Reader(Walk):
         return self.again([fact for fact in used if self.doubtful(fact) and self.verifies(fact)])
 
     def unstick(self, used: Sequence[str]) -> bool:
-        """Read again what was used, if told not to guess what is missing."""
-        return Rule.CONFIRM in self.told.rules and self.again(used)
+        """Read again what was used, if told not to guess, or to verify what came by another way."""
+        return self.again([fact for fact in used if self.verifies(fact)])
 
     def verifies(self, fact: str) -> bool:
-        """Whether a fact that looks wrong is worth another look."""
-        switched = self.sources[fact].route not in (0, None)
+        """Whether a fact that looks wrong, or that does not help, is worth another look."""
+        source = self.sources.get(fact)
+        switched = source is not None and source.route not in (0, None)
         return Rule.CONFIRM in self.told.rules or (switched and Rule.VERIFY in self.told.rules)
 
     def again(self, facts: Sequence[str]) -> bool:
