@@ -233,7 +233,8 @@ def _keep(file: Path, key: str, columns: Columns) -> None:
     with suppress(OSError):
         try:
             with half.open("wb") as out:
-                np.savez_compressed(out, head=np.array(head), **columns.data)
+                arrays: dict[str, Any] = {**columns.data, "head": np.array(head)}
+                np.savez_compressed(out, **arrays)
             half.replace(file)
         finally:
             half.unlink(missing_ok=True)

@@ -91,7 +91,7 @@ def sides(study: Study, systems: Sequence[str] = ()) -> list[tuple[Side, Side]]:
         raise UsageError(f"expected two run folders, or --systems with two of these: {there}")
     first, second = (run.systems for run in study.runs)
     if len(first) == len(second) == 1:
-        return [(Side(*first.values(), run=0), Side(*second.values(), run=1))]
+        return [(Side(next(iter(first.values())), 0), Side(next(iter(second.values())), 1))]
     both = [agent for agent in first if agent in second]
     if not both:
         raise UsageError(
