@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bench2robust import agents
+from bench2robust.core import schema
 from bench2robust.core.episode import Assignment, Mode, Scenario, Score, Task
 from bench2robust.core.ports import Environment
 from bench2robust.core.tools import ToolCall, ToolKind
@@ -14,7 +15,6 @@ from bench2robust.evaluation import Episode
 from bench2robust.evaluation.lines import decode, encode
 from bench2robust.injection import Eligibility, InjectionSpec, Mix, ScenarioSpec, assign
 
-from . import schema
 from .state import State, texts
 from .subject import NO_TOOL, GoldReplay, Skip, Subject
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from bench2robust.core import schema
 from bench2robust.core.tools import ToolKind
 
-from . import schema
 from .subject import Subject
 
 

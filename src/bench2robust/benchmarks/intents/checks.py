@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench2robust.core.schema import misfits
 from bench2robust.core.tools import ToolSpec
 
 from .compose import QUESTIONS
@@ -17,8 +18,12 @@ from .records import AMBIGUOUS, CHANGING, EXTRAS, INFEASIBLE, INTENTS
 _SHOWN = 60
 _DEEPEST = 60
 """Levels of nesting; a task has about six, and what reads one recursively has a limit."""
-_NOT_IN_IDS = re.compile(r"[:/,\s]")
-"""What separates ids on the command line and in run folders."""
+_NOT_IN_IDS = re.compile(r"[:/\\,\s]|^\.+$|^all$|^\d+-\d+$")
+"""What separates ids on the command line and in run folders, and ids that mean something else there."""
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+"""Half a character, which no file can hold."""
 
 
 class Wrong(Exception):
@@ -31,7 +36,7 @@ class Known:
 
     tools: Mapping[str, ToolSpec]
     ids: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Argument name to the ids that the database has for it."""
+    """Argument name to the ids that the database has for it, wherever in a call's arguments it stands."""
     rules: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Rule that an infeasible task may break, to the facts that it has to hold."""
 
@@ -44,10 +49,9 @@ def check_record(raw: Any, known: Known) -> None:
     """
     if too_deep(raw):
         raise Wrong(f"expected at most {_DEEPEST} levels of nesting, got more")
+    _check_texts(raw)
     for path, kind in _NEEDED:
         _kind(_needed(raw, path), kind, ".".join(path))
-    if not raw["id"] or _NOT_IN_IDS.search(raw["id"]):
-        raise Wrong(f"id: expected a text without ':', '/', ',' and spaces, got {shown(raw['id'])}")
     instructions = raw["user_scenario"]["instructions"]
     for key, value in instructions.items():
         if value is not None:
@@ -56,6 +60,7 @@ def check_record(raw: Any, known: Known) -> None:
     if raw.get("initial_state") is not None:
         raise Wrong("expected a task without initial_state, got one")
     criteria = raw["evaluation_criteria"]
+    _check_basis(criteria)
     for place, value in enumerate(_several(criteria.get("communicate_info"), _TELL)):
         _text(value, f"{_TELL}.{place}")
     for place, action in enumerate(criteria["actions"]):
@@ -66,6 +71,33 @@ def check_record(raw: Any, known: Known) -> None:
     extras = raw.get(EXTRAS)
     if extras is not None:
         _check_extras(_kind(extras, dict, EXTRAS), instructions, known)
+
+
+def _check_texts(raw: Any) -> None:
+    for path, text in _texts(raw):
+        if _SURROGATE.search(text):
+            raise Wrong(f"{path}: expected a text that can be written, got half a character in {shown(text)}")
+    task_id = _kind(_needed(raw, ("id",)), str, "id")
+    if not task_id or not task_id.isprintable() or _NOT_IN_IDS.search(task_id):
+        raise Wrong(
+            "id: expected a text without ':', '/', ',' and spaces that is no range of numbers, "
+            f"got {shown(task_id)}"
+        )
+
+
+def _check_basis(criteria: Mapping[str, Any]) -> None:
+    """Check that a task is judged by what is looked at here: the database, and what the user is told."""
+    if _several(criteria.get("env_assertions"), "evaluation_criteria.env_assertions"):
+        raise Wrong("evaluation_criteria.env_assertions: expected none (they are not scored here), got some")
+    if criteria.get("reward_basis") is None:
+        return
+    basis = set(map(str, _several(criteria["reward_basis"], "evaluation_criteria.reward_basis")))
+    needed = {"DB", "COMMUNICATE"} if criteria.get("communicate_info") else {"DB"}
+    if not needed <= basis <= {"DB", "COMMUNICATE", "NL_ASSERTION"}:
+        raise Wrong(
+            "evaluation_criteria.reward_basis: expected DB and COMMUNICATE (nothing else is scored here), "
+            f"got {shown(sorted(basis))}"
+        )
 
 
 def too_deep(value: Any) -> bool:
@@ -79,6 +111,7 @@ def too_deep(value: Any) -> bool:
 def shown(value: Any) -> str:
     """Return a value for a message: JSON, cut where it is long."""
     text = "a deep nest" if too_deep(value) else json.dumps(value, ensure_ascii=False, default=str)
+    text = _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):x}", text)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
@@ -92,9 +125,19 @@ _NEEDED: tuple[tuple[tuple[str, ...], type], ...] = (
     (("evaluation_criteria", "actions"), list),
 )
 _KIND: Mapping[type, str] = {str: "a text", list: "a list", dict: "a table"}
-_JSON: Mapping[str, type | tuple[type, ...]] = {
-    "string": str, "array": list, "object": dict, "integer": int, "number": (int, float), "boolean": bool,
-}  # fmt: skip
+
+
+def _texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every text in a value with where it stands, keys too."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield path, key
+            yield from _texts(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _texts(inner, f"{path}.{place}")
 
 
 def _inside(value: Any) -> Iterator[Any]:
@@ -155,28 +198,34 @@ def _check_call(call: Any, path: str, known: Known, *, whole: bool = True) -> No
     properties = tool.parameters.get("properties", {})
     for key, value in arguments.items():
         if key not in properties:
-            raise Wrong(f"{path}: {name}: expected arguments {', '.join(properties)}, got {key!r}")
+            raise Wrong(f"{path}: {name}: expected arguments {', '.join(properties)}, got {shown(key)}")
         _check_ids(key, value, f"{path}: {name}", known)
-        kind = properties[key].get("type")
-        if kind in _JSON and not isinstance(value, _JSON[kind]):
-            raise Wrong(f"{path}: {name}: expected a value of type {kind}, got {key}={shown(value)}")
+        for misfit in misfits(value, properties[key], tool.parameters, key):
+            raise Wrong(f"{path}: {name}: {misfit}")
     for key in tool.parameters.get("required", ()) if whole else ():
         if key not in arguments:
             raise Wrong(f"{path}: {name}: expected an argument {key!r}, found none")
 
 
 def _check_ids(key: str, value: Any, path: str, known: Known) -> None:
-    if key in known.ids:
-        for one in value if isinstance(value, list) else [value]:
-            if not (isinstance(one, str) and one in known.ids[key]):
-                raise Wrong(f"{path}: expected an id that is in the database, got {key}={one!r}")
+    """Check every id in a value, which is named by the key that it stands under, in a list or not."""
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, dict):
+            for inner, item in one.items():
+                _check_ids(inner, item, f"{path}: {key}", known)
+        elif isinstance(one, list):
+            _check_ids(key, one, path, known)
+        elif key in known.ids and not (isinstance(one, str) and one in known.ids[key]):
+            raise Wrong(f"{path}: expected an id that is in the database, got {key}={shown(one)}")
 
 
 def _check_forbidden(call: Any, key: str, path: str, known: Known) -> None:
-    """Check a call that must not happen: any arguments, of a tool that exists."""
-    _tool(_key(call, key, str, path), path, known)
-    if call.get("arguments") is not None or key == "name":
-        _key(call, "arguments", dict, path)
+    """Check a call that must not happen: one that could, as else it never does. Any arguments may be left out."""
+    name = _key(call, key, str, path)
+    arguments = call.get("arguments")
+    if arguments is None and key == "tool_name":
+        arguments = {}
+    _check_call({"name": name, "arguments": arguments}, path, known, whole=False)
 
 
 def _check_extras(extras: Mapping[str, Any], instructions: Mapping[str, Any], known: Known) -> None:
@@ -209,8 +258,11 @@ def _check_script(extras: Mapping[str, Any], instructions: Mapping[str, Any], *,
         if asks not in QUESTIONS:
             raise Wrong(f"{path}.asks: expected one of {', '.join(QUESTIONS)}, got {shown(asks)}")
         _key(answer, "text", str, path)
-        for number, cue in enumerate(_key(answer, "cues", list, path)):
+        cues = _key(answer, "cues", list, path)
+        for number, cue in enumerate(cues):
             _text(cue, f"{path}.cues.{number}")
+        if not any(cue.lower() in QUESTIONS[asks].lower() for cue in cues):
+            raise Wrong(f"{path}.cues: expected one that {QUESTIONS[asks]!r} holds, got {shown(cues)}")
 
 
 def _check_infeasible(extras: Mapping[str, Any], known: Known) -> None:

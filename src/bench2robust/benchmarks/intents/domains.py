@@ -28,6 +28,7 @@ from .loader import References, known_ids, load_database, load_tasks
 from .records import read_record
 from .retail import RetailKit
 from .retail import refusals as retail_refusals
+from .retail.frames import REASONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ RETAIL = Domain(
             "new_item_ids": ("products", "variants"),
             "payment_method_id": ("users", "payment_methods"),
         },
+        named={"reason": tuple(REASONS)},
     ),
     counts=Counts(general=473, ambiguous=473, changing=279),
     rules=retail_refusals.RULES,
@@ -102,6 +104,7 @@ AIRLINE = Domain(
     references=References(
         tables={"user_id": "users", "reservation_id": "reservations", "flight_number": "flights"},
         inside={"payment_id": ("users", "payment_methods")},
+        fields={name: ("flights", ("origin", "destination")) for name in ("origin", "destination")},
     ),
     counts=Counts(general=254, ambiguous=254, changing=76),
     rules=airline_refusals.RULES,
@@ -161,7 +164,7 @@ def from_file(domain: Domain, name: str, file: Path) -> IntentBenchmark:
     empty = benchmark_of(domain, name, tuple)
     tools = {tool.name: tool for tool in empty.tools(alternatives=True)}
     known = Known(tools, known_ids(domain.references, domain.db), domain.rules)
-    tasks = load_tasks(file, known, empty.compile)
+    tasks = load_tasks(file, known, empty)
     return benchmark_of(domain, name, lambda: tasks)
 
 

@@ -67,4 +67,11 @@ class Watched:
 def _is(call: ToolCall, wanted: Mapping[str, Any]) -> bool:
     """Whether a call is the one that is meant."""
     named = wanted["arguments"].items()
-    return call.name == wanted["name"] and all(call.arguments.get(key) == value for key, value in named)
+    return call.name == wanted["name"] and all(_same(call.arguments.get(key), value) for key, value in named)
+
+
+def _same(given: Any, wanted: Any) -> bool:
+    """Whether two arguments are equal; the order of a list does not matter."""
+    if isinstance(given, list) and isinstance(wanted, list):
+        return sorted(map(repr, given)) == sorted(map(repr, wanted))
+    return bool(given == wanted)

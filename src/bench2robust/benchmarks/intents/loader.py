@@ -8,16 +8,18 @@ database is refused at once rather than scored as a failure of every agent.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench2robust.core.episode import Task
 from bench2robust.core.errors import SpecError
+from bench2robust.core.ports import Environment
+from bench2robust.core.tools import ToolCall, ToolKind
 
 from .checks import Known, Wrong, check_record, shown
-from .records import read_record
+from .records import CHANGING, EXTRAS, call_of, read_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +30,36 @@ class References:
     """Argument name to the table whose ids it holds."""
     inside: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Argument name to a table, and the field of its records whose keys it holds."""
+    fields: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Argument name to a table, and the fields of its records whose values it may be."""
+    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Argument name to all that it may be."""
 
 
-def load_tasks(file: Path, known: Known, try_out: Callable[[Task], object]) -> tuple[Task, ...]:
+class Ground(Protocol):
+    """What tasks are tried out on."""
+
+    def compile(self, task: Task) -> object:
+        """Compile the task's plan."""
+        ...
+
+    def open(self, task: Task) -> Environment:
+        """Return a fresh environment."""
+        ...
+
+
+def load_tasks(file: Path, known: Known, ground: Ground) -> tuple[Task, ...]:
     """Return the tasks of a file.
 
     Args:
         file: where it is.
         known: what the tasks have to agree with.
-        try_out: compiles a task's plan; what it raises is reported as the task's fault.
+        ground: what each is tried out on: its plan compiles, and its gold writes are possible.
 
     Raises:
-        SpecError: it cannot be read, is not JSON, or holds a task that misses keys, uses unknown tools or
-            refers to ids that the database lacks; the message names file, task and key.
+        SpecError: it cannot be read, is not JSON, or holds a task that misses keys, uses unknown tools,
+            refers to ids that the database lacks, or wants what the tools refuse; the message names file,
+            task and key.
     """
     data = _read(file)
     if not isinstance(data, list) or not data:
@@ -49,7 +68,7 @@ def load_tasks(file: Path, known: Known, try_out: Callable[[Task], object]) -> t
     for place, raw in enumerate(data):
         name = _name(raw, place)
         try:
-            task = _task(raw, known, try_out)
+            task = _task(raw, known, ground)
         except Wrong as wrong:
             raise SpecError(f"{file}: task {name}: {wrong}") from None
         if task.id in tasks:
@@ -85,7 +104,7 @@ def load_database(file: Path, records: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(file: Path) -> Any:
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads(file.read_bytes(), parse_constant=_no_number)
     except OSError as error:
         raise SpecError(f"expected a file that can be read, got file='{file}' ({error.strerror})") from None
     except ValueError as error:
@@ -97,6 +116,10 @@ def _read(file: Path) -> Any:
     return data
 
 
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
 def _name(raw: Any, place: int) -> str:
     """Return how a message names a task: by its id, else by its place."""
     return (
@@ -106,14 +129,34 @@ def _name(raw: Any, place: int) -> str:
     )
 
 
-def _task(raw: Any, known: Known, try_out: Callable[[Task], object]) -> Task:
+def _task(raw: Any, known: Known, ground: Ground) -> Task:
     check_record(raw, known)
     try:
         task = read_record(raw)
-        try_out(task)
+        _try_all_writes(task, ground, known)
+        ground.compile(task)
+    except Wrong:
+        raise
     except Exception as error:  # whatever stops a plan would else be a traceback in the middle of a run
         raise Wrong(f"expected a task that can be planned, got a plan that fails ({_fault(error)})") from None
     return task
+
+
+def _try_all_writes(task: Task, ground: Ground, known: Known) -> None:
+    gold = {f"evaluation_criteria.actions.{n}": action.call for n, action in enumerate(task.gold)}
+    _try_writes(gold, ground.open(task), known)
+    if task.data["intent"] == CHANGING:
+        abandoned = call_of(task.data[EXTRAS]["abandoned"])
+        _try_writes({f"{EXTRAS}.abandoned": abandoned}, ground.open(task), known)
+
+
+def _try_writes(calls: Mapping[str, ToolCall], environment: Environment, known: Known) -> None:
+    """Make calls, in order; a read may find nothing, but a write that is wanted has to be possible."""
+    for path, call in calls.items():
+        response = environment.call(call)
+        if response.error and known.tools[call.name].kind is ToolKind.WRITE:
+            why = " ".join(response.text.removeprefix("Error: ").split())
+            raise Wrong(f"{path}: {call.name}: expected a call that is possible, got an error ({why[:120]})")
 
 
 def _fault(error: Exception) -> str:
@@ -126,13 +169,18 @@ def _line(error: Exception) -> str:
 
 def known_ids(references: References, db: Mapping[str, Mapping[str, Any]]) -> dict[str, frozenset[str]]:
     """Return for each argument that names something the ids that a database has for it."""
-    keys = (*references.tables, *references.inside)
+    keys = (*references.tables, *references.inside, *references.fields, *references.named)
     return {key: frozenset(_ids(key, references, db)) for key in keys}
 
 
 def _ids(key: str, references: References, db: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if key in references.tables:
         yield from db[references.tables[key]]
+    elif key in references.named:
+        yield from references.named[key]
+    elif key in references.fields:
+        table, names = references.fields[key]
+        yield from (str(record[name]) for record in db[table].values() for name in names)
     else:
         table, inside = references.inside[key]
         for record in db[table].values():

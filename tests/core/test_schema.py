@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench2robust.testing.schema import faults, misfits
+from bench2robust.core.schema import faults, misfits
 
 
 def of(**properties):

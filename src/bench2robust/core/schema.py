@@ -18,6 +18,8 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "null": (type(None),),
 }
 _ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
+_SHOWN: Final = 80
+"""Characters of a value that a message shows."""
 
 
 def faults(schema: Any) -> Iterator[str]:
@@ -75,13 +77,13 @@ def misfits(value: Any, schema: Any, root: Schema | None = None, where: str = "a
     root = schema if root is None else root
     if isinstance(schema, bool):
         if not schema:
-            yield f"{where}: nothing fits, got {value!r}"
+            yield f"{where}: nothing fits, got {_cut(value)}"
     elif "$ref" in schema:
         yield from misfits(value, _resolved(schema, root), root, where)
     elif (types := _types(schema)) and not any(_is(value, name) for name in types):
-        yield f"{where}: expected {' or '.join(types)}, got {value!r}"
+        yield f"{where}: expected {' or '.join(types)}, got {_cut(value)}"
     else:
-        yield from (f"{where}: {problem}, got {value!r}" for problem in _outside(value, schema))
+        yield from (f"{where}: {problem}, got {_cut(value)}" for problem in _outside(value, schema))
         yield from _alternative_misfits(value, schema, root, where)
         if isinstance(value, Mapping):
             yield from _object_misfits(value, schema, root, where)
@@ -93,7 +95,7 @@ def misfits(value: Any, schema: Any, root: Schema | None = None, where: str = "a
 def _alternative_misfits(value: Any, schema: Schema, root: Schema, where: str) -> Iterator[str]:
     for key in ("anyOf", "oneOf"):
         if key in schema and not any(not list(misfits(value, s, root, where)) for s in schema[key]):
-            yield f"{where}: fits none of {key}, got {value!r}"
+            yield f"{where}: fits none of {key}, got {_cut(value)}"
     for inner in schema.get("allOf", ()):
         yield from misfits(value, inner, root, where)
 
@@ -123,6 +125,11 @@ def _outside(value: Any, schema: Schema) -> Iterator[str]:
             yield f"expected at least {schema['minimum']}"
         if "maximum" in schema and value > schema["maximum"]:
             yield f"expected at most {schema['maximum']}"
+
+
+def _cut(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _types(schema: Schema) -> tuple[str, ...]:
