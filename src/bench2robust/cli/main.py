@@ -18,7 +18,7 @@ import typer
 
 from bench2robust.core.errors import B2RError, EndpointFatalError, UnknownNameError, UsageError
 
-from . import compare, memory, power, recommend, reproduce, sweep, table
+from . import compare, memory, power, recommend, report, reproduce, sweep, table
 
 app = typer.Typer(
     name="b2r",
@@ -36,6 +36,7 @@ app.add_typer(memory.app, name="memory")
 app.command()(compare.compare)
 app.command()(power.power)
 app.command("table")(table.table)
+app.command("report")(report.report)
 app.command("sweep", context_settings=sweep.ANY_OPTION)(sweep.sweep)
 app.command("reproduce", context_settings=sweep.ANY_OPTION)(reproduce.reproduce)
 app.command("recommend")(recommend.recommend)

@@ -171,13 +171,17 @@ def read_facts(path: Path) -> RunFacts | None:
         ) from error
 
 
-def read_episodes(path: Path) -> Iterator[Episode]:
+def read_episodes(path: Path, *, lenient: bool = False) -> Iterator[Episode]:
     """Return the episodes of a run folder, in schedule order; a torn last line is left out.
+
+    Args:
+        path: the run folder.
+        lenient: whether to leave out lines that are no episodes (`columns.read_columns` lists them).
 
     Raises:
         FolderError: a line is no episode.
     """
-    return _read(path, decode, lambda episode: episode.result.id)
+    return _read(path, decode, lambda episode: episode.result.id, lenient=lenient)
 
 
 def read_results(path: Path) -> Iterator[Result]:
@@ -189,10 +193,12 @@ def read_results(path: Path) -> Iterator[Result]:
     return _read(path, decode_result, lambda result: result.id)
 
 
-def _read(path: Path, read: Callable[[bytes], T], name: Callable[[T], str]) -> Iterator[T]:
+def _read(
+    path: Path, read: Callable[[bytes], T], name: Callable[[T], str], *, lenient: bool = False
+) -> Iterator[T]:
     early = (path / PART).exists()
     seen: set[str] = set()
-    for item in _parsed(path / EPISODES, read):
+    for item in _parsed(path / EPISODES, read, lenient=lenient):
         if early:
             seen.add(name(item))
         yield item
@@ -207,13 +213,15 @@ def ids_of(spec: Mapping[str, Any]) -> Iterator[str]:
         yield episode_id(task, agent, mode, seed)
 
 
-def _parsed(file: Path, read: Callable[[bytes], T]) -> Iterator[T]:
+def _parsed(file: Path, read: Callable[[bytes], T], *, lenient: bool = False) -> Iterator[T]:
     if not file.exists():
         return
     for number, line in enumerate(whole_lines(file), start=1):
         try:
             yield read(line)
         except ValueError as error:
+            if lenient:
+                continue
             raise FolderError(
                 f"{file} line {number}: {error}; the file was changed: use another folder"
             ) from error
