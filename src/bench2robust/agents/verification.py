@@ -15,6 +15,7 @@ from typing import Final
 
 from bench2robust.core.plan import Act, Decision, Done, Goal, Handover, Need, Route, Say
 from bench2robust.core.ports import Briefing
+from bench2robust.core.tools import ToolCall
 from bench2robust.memory.knowledge import Knowledge
 
 from .bayes import Bayes
@@ -37,13 +38,13 @@ class _Version:
 
 
 class Verified(Strategic):
-    """Adds verification to a policy; which facts are worth it is the policy's own (`in_doubt`)."""
+    """Adds verification to a policy; which answers are worth it is the policy's own (`may_lie`)."""
 
     def __init__(self, briefing: Briefing, knowledge: Knowledge) -> None:
         super().__init__(briefing)
         self.knowledge = knowledge
         self.settled: set[str] = set()
-        """Facts behind a decision that two readings agreed on."""
+        """Facts behind a decision that two readings agreed on, and answers that came twice alike."""
 
     def confirmed(self, goal: Goal, decision: Decision, done: int) -> Steps[bool]:
         """Read again what a decision rests on; False when other facts have won, to be decided from anew."""
@@ -58,7 +59,7 @@ class Verified(Strategic):
                 again = yield from self.decide_afresh(goal, done, version)
             except Escalate:
                 break
-            self.last_seen(version)
+            self.compare(version)
             if again is not None:
                 votes[_kind(again)] += 1
                 versions[_kind(again)] = version
@@ -83,8 +84,12 @@ class Verified(Strategic):
         return (
             route is not None
             and fact not in self.settled
-            and any(part.call.name in self.knowledge.domain.fields for part in route.parts)
+            and any(part.fact not in self.settled and self.may_lie(part.call) for part in route.parts)
         )
+
+    def may_lie(self, call: ToolCall) -> bool:
+        """Whether the last answer of a call may be silently corrupted, as far as the policy can tell."""
+        return call.name in self.knowledge.domain.fields
 
     def route_of(self, fact: str) -> Route | None:
         """Return the route that gave a fact."""
@@ -101,7 +106,8 @@ class Verified(Strategic):
             facts.pop(fact, None)
             for route in source.fetch.routes:
                 for part in route.parts:
-                    facts.pop(part.fact, None)
+                    if part.fact not in self.settled:
+                        facts.pop(part.fact, None)
         return facts, dict(self.sources)
 
     def decide_afresh(self, goal: Goal, done: int, version: _Version) -> Steps[Decision | None]:
@@ -119,11 +125,15 @@ class Verified(Strategic):
                     return None
         return None
 
-    def last_seen(self, version: _Version) -> None:
-        """Read by yet another route the next time."""
+    def compare(self, version: _Version) -> None:
+        """Trust what came twice alike, and read what did not by yet another route the next time."""
         for fact, source in version.sources.items():
             if fact in self.avoiding and source.route is not None:
                 self.avoiding[fact] = source.route
+            for part in (part for route in source.fetch.routes for part in route.parts):
+                value = version.facts.get(part.fact)
+                if value is not None and value == self.facts.get(part.fact):
+                    self.settled.add(part.fact)
 
 
 class StrategicVerified(Verified):
@@ -137,14 +147,9 @@ class BayesVerified(Verified, Bayes):
         Bayes.__init__(self, briefing, knowledge)
         self.settled = set()
 
-    def in_doubt(self, fact: str) -> bool:
+    def may_lie(self, call: ToolCall) -> bool:
         """Whether the filter leaves a doubt: none once the budget is spent."""
-        route = self.route_of(fact)
-        return (
-            route is not None
-            and fact not in self.settled
-            and any(self.corrupted[part.call.signature()] > _TRUSTED for part in route.parts)
-        )
+        return self.corrupted[call.signature()] > _TRUSTED
 
 
 def _kind(decision: Decision) -> str:
