@@ -87,3 +87,66 @@ def test_the_split_of_a_benchmark_without_one(capsys):
     assert "(verified)" in out
     assert exit_code(["tasks", "split", "--benchmark", "toy-library", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["held_out"] == []
+
+
+def _emptied(*tables):
+    def change(db):
+        for table in tables or db:
+            db[table] = {}
+
+    return change
+
+
+def _each(table, **values):
+    def change(db):
+        for record in db[table].values():
+            record.update(values)
+
+    return change
+
+
+def _first(table, **values):
+    def change(db):
+        next(iter(db[table].values())).update(values)
+
+    return change
+
+
+@needs_tau2
+@pytest.mark.tau2
+@pytest.mark.parametrize(
+    ("domain", "change", "problem"),
+    [
+        ("retail", _emptied("orders", "users", "products"), "expected records in table '"),
+        (
+            "retail",
+            _each("users", orders=[]),
+            "expected a database with users for whom something can be done",
+        ),
+        ("retail", _each("users", payment_methods={}), "expected a database that tasks can be made of"),
+        ("retail", _each("orders", payment_history=[]), "expected a database that tasks can be made of"),
+        ("retail", _each("orders", items=[]), "expected a database that tasks can be made of"),
+        ("retail", _first("users", orders=["#W0"]), "expected orders to be in table 'orders', got \"#W0\""),
+        ("retail", _first("orders", user_id="no"), "expected user_id to be in table 'users', got \"no\""),
+        ("retail", _first("orders", order_id="#W0"), 'expected order_id="#W2611340", got "#W0"'),
+        ("airline", _emptied("users"), "expected records in table 'users', got none"),
+        ("airline", _emptied("reservations"), "expected records in table 'reservations', got none"),
+        ("airline", _emptied("flights"), "expected records in table 'flights', got none"),
+        ("airline", _each("users", reservations=[]), "with users for whom something can be done"),
+        ("airline", _each("reservations", flights=[]), "expected a database that tasks can be made of"),
+        ("airline", _each("reservations", passengers=[]), "expected a database that tasks can be made of"),
+    ],
+)
+def test_a_database_that_holds_too_little_is_one_line(tmp_path, capsys, domain, change, problem):
+    from bench2robust.benchmarks.intents.domains import domain_named
+
+    db = json.loads(json.dumps(domain_named(domain).db))
+    change(db)
+    database, file = tmp_path / "db.json", tmp_path / "tasks.json"
+    database.write_text(json.dumps(db), encoding="utf-8")
+    command = ["tasks", "generate", "--domain", domain, "--general", "2", "--db", str(database)]
+    assert exit_code([*command, "--out", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert problem in error
+    assert error.count("\n") == 1
+    assert not file.exists()

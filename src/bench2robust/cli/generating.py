@@ -30,6 +30,20 @@ def _progress(total: int) -> Iterator[Callable[[int], object]]:
         yield lambda made: bar.update(task, completed=made)
 
 
+@contextmanager
+def _blaming(database: Path | None) -> Iterator[None]:
+    """Turn what a user's database breaks, such as an order without items, into one line about it."""
+    try:
+        yield
+    except (LookupError, ValueError, TypeError) as error:
+        if database is None:
+            raise
+        problem = f"{type(error).__name__}: {error}"
+        raise SpecError(
+            f"{database}: expected a database that tasks can be made of, got one that stops the generator ({problem})"
+        ) from error
+
+
 def write_tasks(
     domain: str, asked: Mapping[str, int], seed: int, *, database: Path | None, out: Path, as_json: bool
 ) -> None:
@@ -56,7 +70,7 @@ def write_tasks(
     total = sum(counts.to_dict().values())
     if not total:
         raise SpecError("expected at least one task to generate, got counts that are all 0")
-    with _progress(total) as watch:
+    with _progress(total) as watch, _blaming(database):
         text = dump(generated(chosen, counts, seed, watch))
     try:
         out.write_bytes(text)

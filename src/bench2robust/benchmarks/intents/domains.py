@@ -23,8 +23,9 @@ from .airline import AirlineKit
 from .airline import refusals as airline_refusals
 from .benchmark import Ground, IntentBenchmark
 from .checks import Known
+from .database import References, known_ids, load_database
 from .generate import Counts, Kit, generate
-from .loader import References, known_ids, load_database, load_tasks
+from .loader import load_tasks
 from .records import read_record
 from .retail import RetailKit
 from .retail import refusals as retail_refusals
@@ -81,6 +82,12 @@ RETAIL = Domain(
             "payment_method_id": ("users", "payment_methods"),
         },
         named={"reason": tuple(REASONS)},
+        keys={"orders": "order_id", "users": "user_id", "products": "product_id"},
+        links=(
+            ("users", "orders", "orders"),
+            ("orders", "user_id", "users"),
+            ("orders", "items.product_id", "products"),
+        ),
     ),
     counts=Counts(general=473, ambiguous=473, changing=279),
     rules=retail_refusals.RULES,
@@ -105,6 +112,12 @@ AIRLINE = Domain(
         tables={"user_id": "users", "reservation_id": "reservations", "flight_number": "flights"},
         inside={"payment_id": ("users", "payment_methods")},
         fields={name: ("flights", ("origin", "destination")) for name in ("origin", "destination")},
+        keys={"reservations": "reservation_id", "users": "user_id", "flights": "flight_number"},
+        links=(
+            ("users", "reservations", "reservations"),
+            ("reservations", "user_id", "users"),
+            ("reservations", "flights.flight_number", "flights"),
+        ),
     ),
     counts=Counts(general=254, ambiguous=254, changing=76),
     rules=airline_refusals.RULES,
@@ -133,7 +146,8 @@ def on_database(domain: Domain, file: Path | None) -> Domain:
     if file is None:
         return domain
     ground = domain.ground
-    database, stock = load_database(file, ground.parts.code().records), ground.parts.data
+    stock = ground.parts.data
+    database = load_database(file, ground.parts.code().records, domain.references)
     parts = replace(ground.parts, data=lambda: replace(stock(), db=database))
     return replace(domain, ground=replace(ground, parts=parts))
 

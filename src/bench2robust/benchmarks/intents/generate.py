@@ -103,6 +103,8 @@ def generate(
     Raises:
         SpecError: the database does not support so many different tasks.
     """
+    if not kit.people:
+        raise SpecError("expected a database with users for whom something can be done, got one without")
     made: list[dict[str, Any]] = []
     for raw in _Generator(kit, benchmark, seed).run(counts):
         made.append(raw)

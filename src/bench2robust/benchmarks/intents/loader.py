@@ -1,4 +1,4 @@
-"""Reads task files and databases, and says in one line what is wrong with them.
+"""Reads task files, and says in one line what is wrong with them.
 
 A task file is a JSON list of tasks in τ²'s form: what `b2r tasks generate` writes, and what the authors'
 pipeline writes. Every id in a gold action has to be in the database, so a file that was made for another
@@ -7,9 +7,7 @@ database is refused at once rather than scored as a failure of every agent.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,21 +17,8 @@ from bench2robust.core.ports import Environment
 from bench2robust.core.tools import ToolCall, ToolKind
 
 from .checks import Known, Wrong, check_record, shown
+from .database import one_line, read_json
 from .records import CHANGING, EXTRAS, call_of, read_record
-
-
-@dataclass(frozen=True, slots=True)
-class References:
-    """Which arguments name things in the database."""
-
-    tables: Mapping[str, str] = field(default_factory=dict)
-    """Argument name to the table whose ids it holds."""
-    inside: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Argument name to a table, and the field of its records whose keys it holds."""
-    fields: Mapping[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
-    """Argument name to a table, and the fields of its records whose values it may be."""
-    named: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Argument name to all that it may be."""
 
 
 class Ground(Protocol):
@@ -61,7 +46,7 @@ def load_tasks(file: Path, known: Known, ground: Ground) -> tuple[Task, ...]:
             refers to ids that the database lacks, or wants what the tools refuse; the message names file,
             task and key.
     """
-    data = _read(file)
+    data = read_json(file)
     if not isinstance(data, list) or not data:
         raise SpecError(f"{file}: expected a list of tasks, got {shown(data)}")
     tasks: dict[str, Task] = {}
@@ -75,49 +60,6 @@ def load_tasks(file: Path, known: Known, ground: Ground) -> tuple[Task, ...]:
             raise SpecError(f"{file}: task {name}: expected ids that differ, got this one twice")
         tasks[task.id] = task
     return tuple(tasks.values())
-
-
-def load_database(file: Path, records: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a database from a JSON file.
-
-    Args:
-        file: where it is.
-        records: table name to the pydantic class of its records.
-
-    Raises:
-        SpecError: it cannot be read, is not JSON, lacks a table, or holds a record that does not fit.
-    """
-    data = _read(file)
-    if not isinstance(data, dict):
-        raise SpecError(f"{file}: expected a table of records, got {shown(data)}")
-    for table, kind in records.items():
-        if not isinstance(data.get(table), dict):
-            raise SpecError(f"{file}: expected a table {table!r}, got {table}={shown(data.get(table))}")
-        for key, record in data[table].items():
-            try:
-                kind.model_validate(record)
-            except ValueError as error:
-                problem = " ".join(str(error).split()[:24])
-                raise SpecError(f"{file}: {table}: {key}: {problem}") from None
-    return data
-
-
-def _read(file: Path) -> Any:
-    try:
-        data = json.loads(file.read_bytes(), parse_constant=_no_number)
-    except OSError as error:
-        raise SpecError(f"expected a file that can be read, got file='{file}' ({error.strerror})") from None
-    except ValueError as error:
-        raise SpecError(f"expected JSON in file='{file}' ({_line(error)})") from None
-    except RecursionError:
-        raise SpecError(
-            f"expected JSON of some levels in file='{file}', got a nest too deep to read"
-        ) from None
-    return data
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
 
 
 def _name(raw: Any, place: int) -> str:
@@ -160,28 +102,4 @@ def _try_writes(calls: Mapping[str, ToolCall], environment: Environment, known: 
 
 
 def _fault(error: Exception) -> str:
-    return f"no {_line(error)}" if isinstance(error, KeyError) else _line(error) or type(error).__name__
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
-def known_ids(references: References, db: Mapping[str, Mapping[str, Any]]) -> dict[str, frozenset[str]]:
-    """Return for each argument that names something the ids that a database has for it."""
-    keys = (*references.tables, *references.inside, *references.fields, *references.named)
-    return {key: frozenset(_ids(key, references, db)) for key in keys}
-
-
-def _ids(key: str, references: References, db: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    if key in references.tables:
-        yield from db[references.tables[key]]
-    elif key in references.named:
-        yield from references.named[key]
-    elif key in references.fields:
-        table, names = references.fields[key]
-        yield from (str(record[name]) for record in db[table].values() for name in names)
-    else:
-        table, inside = references.inside[key]
-        for record in db[table].values():
-            yield from record[inside]
+    return f"no {one_line(error)}" if isinstance(error, KeyError) else one_line(error) or type(error).__name__
