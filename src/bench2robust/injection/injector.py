@@ -169,6 +169,13 @@ class Injector:
         """
         return self._domain.fields.get(name)
 
+    def _fits(self, name: str, true: ToolResponse, text: str) -> bool:
+        """Return whether a silently corrupted text may be delivered; where not, the fault did not land.
+
+        A subclass may have promises to keep, such as a schema.
+        """
+        return True
+
     def _begin(self, call: ToolCall) -> _Pending:
         """Take the call's ordinal, draw, and answer it if it must not execute."""
         tool = self._tools.get(call.name)
@@ -199,7 +206,7 @@ class Injector:
         rules = None if true.error else self._rules(pending.call.name, true)
         if rules is not None:
             corruption = corrupt(drawn, true.text, rules, self._domain.earlier, self._rest(pending))
-            if corruption is not None:
+            if corruption is not None and self._fits(pending.call.name, true, corruption[0]):
                 pending.noise = drawn
                 text, pending.corrupted = corruption
                 return self._deliver(pending, true, ToolResponse(text))
