@@ -1,12 +1,13 @@
 """Which tasks may be learned from, and which are held out.
 
-A benchmark that ships a split has a method `split`. Everything that estimates beliefs or trains takes its
+A benchmark that ships a split has a method `split`. In any benchmark, a task that consists of what a held-out
+task of the package consists of is held out too (`contents`), such as in a file of generated tasks. Everything that estimates beliefs or trains takes its
 tasks from `training_tasks`, or shows them to `refuse_held_out` before it reads anything else of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from typing import Protocol, runtime_checkable
 from bench2robust.core.episode import Task
 from bench2robust.core.errors import BenchmarkError, UnknownNameError, UsageError
 
-from . import registry
+from . import contents, registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +42,24 @@ class HasSplit(Protocol):
 
 
 def split_of(benchmark: str) -> Split:
-    """Return a benchmark's split, verified; without one, nothing is held out.
+    """Return a benchmark's split, verified; without one, only what is held out elsewhere is held out.
 
     Raises:
         BenchmarkError: the lists are not those that were published, or not the benchmark's tasks.
     """
     subject = registry.load(benchmark)
-    ids = [task.id for task in subject.tasks()]
-    if not isinstance(subject, HasSplit):
-        return Split(tuple(ids), ())
+    tasks = subject.tasks()
+    ids = [task.id for task in tasks]
+    split = _shipped(benchmark, subject, ids) if isinstance(subject, HasSplit) else Split(tuple(ids), ())
+    held_out = contents.held_out_among(tasks, subject.tools(alternatives=True)).union(split.held_out)
+    if len(held_out) == len(split.held_out):
+        return split
+    return Split(
+        tuple(name for name in split.train if name not in held_out), tuple(filter(held_out.__contains__, ids))
+    )
+
+
+def _shipped(benchmark: str, subject: HasSplit, ids: Sequence[str]) -> Split:
     shipped = subject.split()
     split = Split(_ids(shipped["train"]), _ids(shipped["held_out"]))
     if split.hash != shipped["hash"]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,8 +13,8 @@ from hypothesis import strategies as st
 from bench2robust.benchmarks.intents import combined
 from bench2robust.core.episode import Action, Task
 from bench2robust.core.errors import BenchmarkError, UnknownNameError, UsageError
-from bench2robust.core.tools import ToolCall
-from bench2robust.evaluation import splits
+from bench2robust.core.tools import ToolCall, ToolKind, ToolSpec
+from bench2robust.evaluation import contents, splits
 from bench2robust.evaluation.splits import refuse_held_out, split_of, training_tasks
 
 SHARED = (
@@ -120,6 +122,12 @@ def test_any_split_is_exact_stratified_and_keeps_rewrites_together(general, chan
     assert apart <= 1
 
 
+TOOLS = (
+    ToolSpec("read", "", {}, ToolKind.READ),
+    ToolSpec("write", "", {}, ToolKind.WRITE),
+)
+
+
 class Shop:
     """A benchmark of the ids, with the shipped split."""
 
@@ -131,6 +139,9 @@ class Shop:
 
     def split(self):
         return self._split
+
+    def tools(self, alternatives):
+        return TOOLS
 
 
 @pytest.fixture
@@ -154,7 +165,7 @@ def test_a_held_out_task_is_refused(shop):
         UsageError, match=rf"^expected training tasks .* got 1 .* such as task='{held_out[5]}'"
     ):
         refuse_held_out("combined-retail", [*train[:3], held_out[5]])
-    for name in held_out:
+    for name in held_out[::20]:
         with pytest.raises(UsageError, match="held out"):
             refuse_held_out("combined-retail", [name])
 
@@ -194,6 +205,9 @@ def test_a_benchmark_without_a_split_holds_nothing_out(monkeypatch):
         def tasks(self):
             return TASKS[:3]
 
+        def tools(self, alternatives):
+            return TOOLS
+
     monkeypatch.setattr(splits.registry, "load", lambda name: Plain())
     assert split_of("plain").held_out == ()
     assert training_tasks("plain") == TASKS[:3]
@@ -206,3 +220,94 @@ def test_a_smaller_benchmark_holds_out_the_same_tasks():
     whole = combined.shipped()
     assert part["held_out"] == [name for name in whole["held_out"] if "-" in name]
     assert combined.shipped_for(TASKS) == whole
+
+
+HELD_OUT = Task(
+    "a",
+    "Cancel it, and swap the  lamp.",
+    gold=(
+        Action(ToolCall("read", {"of": "x"})),
+        Action(ToolCall("write", {"of": ["x", "y"], "for": "z"})),
+        Action(ToolCall("write", {"of": "w"})),
+    ),
+)
+
+
+@pytest.fixture
+def only(monkeypatch, tmp_path):
+    """Ships one held-out task."""
+    contents.write([HELD_OUT], TOOLS, tmp_path / contents.FILE)
+    monkeypatch.setattr(contents, "files", lambda package: tmp_path)
+    contents._shipped.cache_clear()
+    yield
+    contents._shipped.cache_clear()
+
+
+def other(**changes):
+    return replace(HELD_OUT, **{"id": "b", **changes})
+
+
+@pytest.mark.parametrize(
+    ("task", "held_out"),
+    [
+        (other(), True),
+        (other(instructions="cancel it, and swap\nthe lamp.", gold=()), True),
+        (other(instructions="Other words."), True),
+        (other(instructions="", gold=HELD_OUT.gold[1:]), True),
+        (other(instructions="", gold=HELD_OUT.gold[::-1]), True),
+        (
+            other(
+                instructions="",
+                gold=(
+                    Action(ToolCall("write", {"for": "z", "of": ["y", "x"]})),
+                    Action(ToolCall("write", {"of": "w"})),
+                ),
+            ),
+            True,
+        ),
+        (other(instructions="Other words.", gold=HELD_OUT.gold[:2]), False),
+        (other(instructions="Other words.", gold=HELD_OUT.gold[:1]), False),
+        (other(instructions="", gold=()), False),
+    ],
+)
+def test_a_held_out_task_is_known_by_its_words_or_its_gold_writes(only, monkeypatch, task, held_out):
+    class Renamed:
+        def tasks(self):
+            return (task, Task("c", "Something else."))
+
+        def tools(self, alternatives):
+            return TOOLS
+
+    monkeypatch.setattr(splits.registry, "load", lambda name: Renamed())
+    assert split_of("renamed") == splits.Split(("c",) if held_out else ("b", "c"), ("b",) if held_out else ())
+    assert (task in training_tasks("renamed")) is not held_out
+    if held_out:
+        with pytest.raises(UsageError, match="got 1 that are held out, such as task='b'"):
+            refuse_held_out("renamed", ["b", "c"])
+
+
+def test_a_benchmark_that_calls_a_held_out_task_a_training_task_is_not_believed(only, shop):
+    """A split of its own, hash and all, does not change what a task consists of."""
+    shop._tasks = (replace(HELD_OUT, id="b"), TASKS[0], TASKS[1])
+    lists = {"train": ["b", "0"], "held_out": ["1"]}
+    shop._split = {**lists, "hash": combined.digest(lists)}
+    assert split_of("shop") == splits.Split(("0",), ("b", "1"))
+
+
+@pytest.mark.tau2
+def test_a_file_of_tau2s_own_tasks_under_other_names_holds_out_the_same(tmp_path):
+    from bench2robust.benchmarks.tau2.provider import retail_data
+
+    held_out = {name for name in combined.shipped()["held_out"] if "-" not in name}
+    raws = [{**raw, "id": f"mine{raw['id']}"} for raw in retail_data().tasks[::6]]
+    kept = []
+    for raw in raws:
+        file = tmp_path / f"{raw['id']}.json"
+        file.write_text(json.dumps([raw]), encoding="utf-8")
+        try:
+            split = split_of(f"retail-3i:{file}")
+        except UsageError:  # gold of τ²'s that the loader refuses, such as a product that is not there
+            continue
+        kept.append(raw["id"])
+        assert bool(split.held_out) == (raw["id"].removeprefix("mine") in held_out), raw["id"]
+    assert len(kept) > 12

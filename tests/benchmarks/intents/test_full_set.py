@@ -97,6 +97,29 @@ def test_combined_retail(combined):
     assert all(len(side) == 1 for side in sides.values())
 
 
+def test_the_digests_of_what_is_held_out_are_shipped(combined, tmp_path):
+    """After a change of words or wishes: `contents.write` of the held-out tasks, over the shipped file."""
+    from importlib.resources import files
+
+    from bench2robust.evaluation import contents
+    from bench2robust.evaluation.splits import split_of
+
+    held_out = set(split_of("combined-retail").held_out)
+    file = tmp_path / contents.FILE
+    contents.write([t for t in combined.tasks() if t.id in held_out], combined.tools(alternatives=True), file)
+    assert file.read_text() == files("bench2robust.evaluation").joinpath(contents.FILE).read_text()
+
+
+def test_a_file_of_the_set_holds_out_what_the_set_holds_out(records, combined, tmp_path):
+    from bench2robust.evaluation.splits import split_of, training_tasks
+
+    file = tmp_path / "f.json"
+    file.write_bytes(dump(records))
+    held_out = [name for name in split_of("combined-retail").held_out if "-" in name]
+    assert list(split_of(f"retail-3i:{file}").held_out) == held_out
+    assert len(training_tasks(f"retail-3i:{file}")) == 1225 - len(held_out) == 857
+
+
 def test_strategic_passes_every_task_in_clean(combined):
     failed = [t.id for t in combined.tasks() if not play(combined, t).result.outcome.score.passed]
     assert failed == []
