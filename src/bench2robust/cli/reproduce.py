@@ -12,7 +12,7 @@ import typer
 from bench2robust.core.errors import SpecError
 
 if TYPE_CHECKING:
-    from bench2robust.evaluation import Means
+    from bench2robust.evaluation import Means, RunSpec
     from bench2robust.evaluation.reproduce import Protocol
     from bench2robust.evaluation.series import Played
 
@@ -39,8 +39,9 @@ def reproduce(  # noqa: PLR0913 (an option of the command is a parameter here)
     `reference` is the study of all reference policies, with all tables. Repeated, it goes on.
     """
     from bench2robust.evaluation.reproduce import REFERENCE, protocol
+    from bench2robust.evaluation.series import Series
 
-    from .plans import options_of_run
+    from .plans import announce, options_of_run
 
     settings, out, means = options_of_run(context.args)
     folder = Path(out) if out is not None else Path("reproduced") / table
@@ -59,7 +60,7 @@ def reproduce(  # noqa: PLR0913 (an option of the command is a parameter here)
     part = _Part(table, wanted, folder, {**settings, "agents": list(agent)}, means)
     part.memory, part.belief_tasks = memory, belief_tasks
     if dry_run:
-        part.announce(as_json=as_json)
+        announce(Series(table, part.planned()), folder, means, as_json=as_json)
         return
     part.play_and_print(as_json=as_json)
 
@@ -80,21 +81,18 @@ class _Part:
         """Where the runs of the table are."""
         return self.folder / "runs"
 
-    def announce(self, *, as_json: bool) -> None:
-        """Print what it takes."""
-        from bench2robust.evaluation.reproduce import beliefs_of, evaluation_of
-        from bench2robust.evaluation.series import Series
-        from bench2robust.memory import Memory
+    def planned(self) -> dict[str, RunSpec]:
+        """Return every run by name, the memory that is yet to be estimated left blank."""
+        from bench2robust.evaluation.reproduce import beliefs_of, blank, evaluation_of
 
-        from .plans import announce
-
-        # What an agent is told changes next to nothing in what it takes; what it will be told is not known yet.
-        empty = {name: self.memory or Memory("unknown") for name in self.wanted.benchmarks}
-        found = dict(evaluation_of(self.name, self.wanted, self.settings, empty).runs)
+        told = (
+            {name: self.memory or blank(name) for name in self.wanted.benchmarks} if self.wanted.told else {}
+        )
+        found = dict(evaluation_of(self.name, self.wanted, self.settings, told).runs)
         if self._estimates:
             rollouts = beliefs_of(self.wanted, self.settings, self.belief_tasks).runs
             found |= {f"beliefs-{name}": spec for name, spec in rollouts.items()}
-        announce(Series(self.name, found), self.folder, self.means, as_json=as_json)
+        return found
 
     def play(self) -> Played:
         """Play the belief rollouts, if any, and the runs of the table."""
@@ -138,16 +136,17 @@ def _reference(
 ) -> None:
     """Play the study of all reference policies, write all tables and, where there is one, the report."""
     from bench2robust.evaluation.reproduce import reference_protocols
+    from bench2robust.evaluation.series import Series
 
-    from .plans import end
+    from .plans import announce, end
 
     parts = [
         _Part(name, wanted, folder / name, {**settings, "agents": list(agents)}, means)
         for name, (wanted, agents) in reference_protocols().items()
     ]
     if dry_run:
-        for part in parts:
-            part.announce(as_json=as_json)
+        found = {f"{part.name}: {name}": spec for part in parts for name, spec in part.planned().items()}
+        announce(Series("reference", found), folder, means, as_json=as_json)
         return
     for part in parts:
         played = part.play()

@@ -15,11 +15,13 @@ from bench2robust import agents
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.memory import Memory
 
+from . import registry
 from .beliefs import Choice, estimate_memory
+from .episode import domain_of
 from .models import is_chat
 from .series import Series
-from .spec import RunSpec
-from .splits import split_of
+from .spec import RunSpec, select
+from .splits import refuse_held_out, split_of
 from .sweep import PAPER_CLEAN, PAPER_LIMITS, Grid, sweep
 
 COMBINED: Final = "combined-retail"
@@ -140,7 +142,7 @@ def beliefs_of(wanted: Protocol, settings: Mapping[str, Any], tasks: str | None 
 
     Raises:
         SpecError: more than one agent: beliefs are about one.
-        UsageError: as `RunSpec.from_settings`.
+        UsageError: as `RunSpec.from_settings`, or a task that is held out.
     """
     if len(settings["agents"]) != 1:
         raise SpecError(
@@ -157,7 +159,9 @@ def beliefs_of(wanted: Protocol, settings: Mapping[str, Any], tasks: str | None 
             "seeds": BELIEF_SEEDS,
             "tasks": tasks or list(split_of(benchmark).train),
         }
-        found[benchmark] = RunSpec.from_settings(own)
+        spec = found[benchmark] = RunSpec.from_settings(own)
+        known = [task.id for task in registry.load(benchmark).tasks()]
+        refuse_held_out(benchmark, select(spec.tasks, known))
     return Series("beliefs", found)
 
 
@@ -170,6 +174,11 @@ def learned(folder: Path, benchmarks: Sequence[str]) -> dict[str, Memory]:
     return {
         benchmark: estimate_memory([folder / benchmark], Choice(agents=("all",))) for benchmark in benchmarks
     }
+
+
+def blank(benchmark: str) -> Memory:
+    """Return a memory of a benchmark's domain that has seen nothing, for an estimate of what runs take."""
+    return Memory(domain_of(registry.load(benchmark)).name)
 
 
 def deviations(wanted: Protocol, settings: Mapping[str, Any]) -> tuple[str, ...]:

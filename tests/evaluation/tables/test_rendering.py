@@ -8,7 +8,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench2robust.core.errors import FolderError, SpecError, UnknownNameError
@@ -67,11 +67,13 @@ def tables(draw: st.DrawFn) -> Table:
     return Table("t", draw(words), tuple(columns), tuple(rows), tuple(draw(st.lists(words, max_size=2))))
 
 
+@settings(deadline=None)
 @given(tables())
 def test_json_gives_the_table_back(table: Table) -> None:
     assert Table.from_dict(json.loads(render(table, "json"))) == table
 
 
+@settings(deadline=None)
 @given(tables())
 def test_csv_gives_every_value_back(table: Table) -> None:
     header, *rows = csv.reader(io.StringIO(render(table, "csv").decode()))
@@ -88,12 +90,14 @@ def test_csv_gives_every_value_back(table: Table) -> None:
                 assert said == (value or "")
 
 
+@settings(deadline=None)
 @given(tables())
 def test_parquet_gives_every_value_back(table: Table) -> None:
     polars = pytest.importorskip("polars")
     assert polars.read_parquet(io.BytesIO(render(table, "parquet"))).to_dict(as_series=False) == frame(table)
 
 
+@settings(deadline=None)
 @given(tables(), st.booleans())
 def test_markdown_has_every_printed_cell_in_its_place(table: Table, intervals: bool) -> None:
     lines = render(table, "markdown", intervals=intervals).decode().split("\n")[4:]
@@ -110,6 +114,7 @@ def test_markdown_has_every_printed_cell_in_its_place(table: Table, intervals: b
             assert parsed == shown
 
 
+@settings(deadline=None)
 @given(tables())
 def test_latex_has_as_many_cells_as_columns_and_nothing_unescaped(table: Table) -> None:
     text = render(table, "latex").decode()
@@ -122,6 +127,7 @@ def test_latex_has_as_many_cells_as_columns_and_nothing_unescaped(table: Table) 
     assert "#" not in bare
 
 
+@settings(deadline=None)
 @given(tables())
 def test_the_terminal_shows_every_cell(table: Table) -> None:
     text = render(table, "terminal").decode()

@@ -181,8 +181,7 @@ class Model:
 
     @cached_property
     def _covariance(self) -> Array:
-        covariance: Array = np.linalg.inv(self._hessian(self._theta))
-        return covariance
+        return np.asarray(np.linalg.inv(self._hessian(self._theta)), dtype=np.float64)
 
     @cached_property
     def _scores(self) -> Array:

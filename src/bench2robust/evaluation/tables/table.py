@@ -218,12 +218,16 @@ def side_by_side(ours: Table, paper: Table, label: str) -> Table:
         replace(column, group=", ".join(filter(None, (label, column.group)))) for column in paper.columns[1:]
     )
     rows = []
-    for row in ours.rows:
-        match = left.pop(row.cells[0].value, None)
-        rows.append(replace(row, cells=row.cells + (match.cells[1:] if match else (Cell(),) * len(wide))))
-    for row in left.values():
-        empty = (Cell(),) * (len(ours.columns) - 1)
-        rows.append(replace(row, cells=(row.cells[0], *empty, *row.cells[1:])))
+    sections = dict.fromkeys([row.section for row in (*ours.rows, *paper.rows)])
+    for section in sections:
+        for row in (row for row in ours.rows if row.section == section):
+            match = left.pop(row.cells[0].value, None)
+            theirs = match.cells[1:] if match else (Cell(),) * len(wide)
+            rows.append(replace(row, cells=row.cells + theirs))
+        for row in (row for row in paper.rows if row.section == section):
+            if left.pop(row.cells[0].value, None):
+                empty = (Cell(),) * (len(ours.columns) - 1)
+                rows.append(replace(row, cells=(row.cells[0], *empty, *row.cells[1:])))
     notes = (*ours.notes, f"{paper.title}.")
     return replace(ours, columns=ours.columns + wide, rows=tuple(rows), notes=notes)
 
