@@ -78,10 +78,17 @@ def test_commands(capsys):
         "setup",
         "doctor",
         "run",
-        "table",
         "show",
         "serve-policy",
+        "compare",
+        "power",
+        "table",
+        "report",
+        "sweep",
+        "reproduce",
+        "recommend",
         "tasks",
+        "memory",
     ]
 
 

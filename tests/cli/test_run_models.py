@@ -14,7 +14,7 @@ from bench2robust.cli.main import exit_code
 from bench2robust.cli.running import read_order
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.evaluation.journal import LOST, PART
-from bench2robust.evaluation.store import EPISODES, MANIFEST, SUMMARY
+from bench2robust.evaluation.store import EPISODES, FACTS, MANIFEST, SUMMARY
 
 pytest.importorskip("openai")
 
@@ -203,7 +203,7 @@ def test_what_is_lost_is_in_the_footer_and_the_exit_code(serve_policy, b2r, tmp_
     again = b2r(*arguments(url, "--out", "run"), cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert "lost" not in again.stdout
-    assert sorted(content(tmp_path / "run")) == sorted([MANIFEST, EPISODES, SUMMARY])
+    assert sorted(content(tmp_path / "run")) == sorted([MANIFEST, FACTS, EPISODES, SUMMARY])
 
 
 def test_a_budget_stops_with_its_own_exit_code(serve_policy, b2r, tmp_path):

@@ -33,13 +33,6 @@ tasks = typer.Typer(
 )
 app.add_typer(tasks, name="tasks")
 app.add_typer(memory.app, name="memory")
-app.command()(compare.compare)
-app.command()(power.power)
-app.command("table")(table.table)
-app.command("report")(report.report)
-app.command("sweep", context_settings=sweep.ANY_OPTION)(sweep.sweep)
-app.command("reproduce", context_settings=sweep.ANY_OPTION)(reproduce.reproduce)
-app.command("recommend")(recommend.recommend)
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Folder = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
@@ -298,6 +291,16 @@ def check(
 
     if not print_report(benchmark, tasks.split(",") if tasks else None, as_json=as_json):
         raise typer.Exit(1)
+
+
+# After the commands above, so that help lists those a reader needs first.
+app.command()(compare.compare)
+app.command()(power.power)
+app.command("table")(table.table)
+app.command("report")(report.report)
+app.command("sweep", context_settings=sweep.ANY_OPTION)(sweep.sweep)
+app.command("reproduce", context_settings=sweep.ANY_OPTION)(reproduce.reproduce)
+app.command("recommend")(recommend.recommend)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
