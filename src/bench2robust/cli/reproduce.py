@@ -134,7 +134,7 @@ class _Part:
 def _reference(
     folder: Path, settings: Mapping[str, Any], means: Means, *, dry_run: bool, as_json: bool
 ) -> None:
-    """Play the study of all reference policies, write all tables and, where there is one, the report."""
+    """Play the study of all reference policies, and write all tables and the report."""
     from bench2robust.evaluation.reproduce import reference_protocols
     from bench2robust.evaluation.series import Series
 
@@ -153,6 +153,7 @@ def _reference(
         if played.stopped:
             end(played)
     _write_tables({part.name: part.runs for part in parts}, folder / "tables")
+    _write_report([folder / "study" / "runs"], folder / "report.html")
     typer.echo(f"folder: {folder}", err=True)
 
 
@@ -176,3 +177,16 @@ def _write_tables(runs: Mapping[str, Path], out: Path) -> None:
             if format_ == "parquet" and not find_spec("polars"):
                 continue
             save(render(made, format_), out / f"{name}{SUFFIXES[format_]}")
+
+
+def _write_report(runs: list[Path], file: Path) -> None:
+    """Write the report of some runs."""
+    from bench2robust.evaluation.report import MAY_DIFFER
+    from bench2robust.evaluation.report import report as report_of
+    from bench2robust.evaluation.series import run_folders
+    from bench2robust.evaluation.study import Study
+    from bench2robust.evaluation.tables import save
+
+    made = report_of(Study.load(run_folders(runs), may_differ=MAY_DIFFER))
+    save(made.html.encode(), file)
+    typer.echo(f"report: {file}", err=True)
