@@ -86,7 +86,8 @@ def _whole(value: Any) -> Any:
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
 _NOT_A_CLAIM = re.compile(
     r"\?|\b(?:not|never|cannot|unable|sorry|unfortunately|unless|if|when|once|before|after|until|while|would|will"
-    r"|should|could|can|may|might|must|shall|need|needs|let me|please|to be|being|already been|nothing|none|neither|failed|try|tried|trying|attempt\w*)\b|n't\b|n’t\b",
+    r"|should|could|can|may|might|must|shall|need|needs|let me|please|to be|being|already been"
+    r"|nothing|none|neither|failed|try|tried|trying|attempt\w*)\b|n't\b|n’t\b",
     re.IGNORECASE,
 )
 _OF_SELF = r"\bI(?:\s+have|['’]ve|\s+just)?\s+(?:now\s+|just\s+|also\s+|successfully\s+|already\s+)*{0}\b"
