@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -55,6 +56,20 @@ def test_words_go_to_the_user_and_back():
     ]
     assert session.usage.requests == 2
     assert session.usage.prompt_tokens == 200
+
+
+def test_a_note_is_read_behind_the_answer():
+    noted = ToolResponse("HTTP 500", error=True, note="<recovery_note>…</recovery_note>")
+    _, server, _ = play([calls(("f", {})), said("Done.")], [noted])
+    assert sent(server)[-1]["content"] == "HTTP 500\n\n<recovery_note>…</recovery_note>"
+
+
+def test_a_memory_is_at_the_end_of_the_system_prompt():
+    async def talk(endpoint, server):
+        await ChatAgent(endpoint).start(replace(briefing(), memory="<tool_reliability>…")).act(None)
+        return server.requests[0].messages[0]["content"]
+
+    assert serve([said("Hi.")], talk).endswith("</policy>\n\n<tool_reliability>…")
 
 
 def test_the_greeting_is_the_models_own_word_and_the_user_ends_the_talk():
