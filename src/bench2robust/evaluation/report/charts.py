@@ -18,6 +18,8 @@ _TRACK: Final = 24
 """Pixels of a row's height."""
 _OVER: Final = 3
 """Pixels by which gridlines reach into the next row."""
+_SPREAD: Final = 14
+"""Pixels of a row over which its marks are spread, so that equal values do not hide each other."""
 _LABELLED: Final = 0.14
 """Share of a bar from which on a part is labelled in it."""
 _PLANE: Final = 300
@@ -116,10 +118,12 @@ def track(marks: Sequence[Mark], *, span: bool = False) -> Markup:
     if span and len(marks) > 1:
         values = [mark.value for mark in marks]
         line = _line(_percent(min(values)), _percent(max(values)), middle, middle, "span")
-        parts.append(Markup('<g class="{}">{}</g>').format(marks[-1].style, line))
-    for mark in marks:
-        shape = _line(_percent(mark.low), _percent(mark.high), middle, middle, "range")
-        dot = _circle(_percent(mark.value), middle, 5, "hollow" if mark.hollow else "point")
+        parts.append(Markup('<g class="{}">{}</g>').format(marks[0].style, line))
+    apart = min(5.0, _SPREAD / max(1, len(marks) - 1))
+    for place, mark in enumerate(marks):
+        height = middle + apart * (place - (len(marks) - 1) / 2)
+        shape = _line(_percent(mark.low), _percent(mark.high), height, height, "range")
+        dot = _circle(_percent(mark.value), height, 4.5, "hollow" if mark.hollow else "point")
         title = Markup("<title>{}</title>").format(mark.title)
         parts.append(Markup('<g class="{}">{}{}{}</g>').format(mark.style, title, shape, dot))
     return _svg(_TRACK, parts, "; ".join(mark.title for mark in marks))

@@ -13,17 +13,18 @@ Among those, the weakest system first, then the shortest good episode, then task
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench2robust.core.episode import Mode, Scenario
-from bench2robust.evaluation.lines import Episode
+from bench2robust.evaluation.lines import Episode, episode_id
 from bench2robust.evaluation.store import read_episodes
-from bench2robust.evaluation.study import Study
+from bench2robust.evaluation.study import LoadedRun, Study
 from bench2robust.measures import MOVES, VISIBLE, Move, RunFacts
 
 from .part import Shown, rate
@@ -38,22 +39,54 @@ class Strategy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Performance:
-    """An episode of a story."""
+class Role:
+    """Which episode is to be shown."""
 
     system: str
     """What the system is called here."""
     known_as: str
     """What the system is called in the study."""
-    benchmark: str
+    run: LoadedRun
+    id: str
+    """The episode's, in its run."""
+
+    @property
+    def place(self) -> tuple[Path, str]:
+        """Where the episode is: run folder and id."""
+        return self.run.folder, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A story before its episodes are read."""
+
+    strategy: Strategy
+    good: Role
+    weak: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """An episode of a story."""
+
+    role: Role
     episode: Episode
-    facts: RunFacts
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark's name."""
+        return str(self.role.run.manifest["spec"]["benchmark"])
+
+    @property
+    def facts(self) -> RunFacts:
+        """The facts of the episode's run."""
+        return self.role.run.facts
 
     @property
     def name(self) -> str:
         """What the explorer calls the episode (``Data.name`` in data.js)."""
         result = self.episode.result
-        return "~".join((self.benchmark, result.task, result.mode, str(result.seed), self.known_as))
+        return "~".join((self.benchmark, result.task, result.mode, str(result.seed), self.role.known_as))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +106,50 @@ class Story:
 
 def stories(shown: Shown) -> list[Story]:
     """Return up to three stories, in the order of `Strategy`; one that no episode fits is left out."""
+    picks = pick(shown)
+    wanted = {role.place for one in picks for role in (one.good, one.weak)}
+    episodes = {
+        (run.folder, episode.result.id): episode
+        for run in shown.study.runs
+        for episode in read_episodes(run.folder, lenient=True)
+        if (run.folder, episode.result.id) in wanted
+    }
+    return performed(picks, episodes)
+
+
+def performed(picks: Sequence[Pick], episodes: Mapping[tuple[Path, str], Episode]) -> list[Story]:
+    """Return the stories of picks, given the episode at each `Role.place`."""
+    return [
+        Story(one.strategy, *(Performance(role, episodes[role.place]) for role in (one.good, one.weak)))
+        for one in picks
+    ]
+
+
+def pick(shown: Shown) -> list[Pick]:
+    """Return which episodes tell each story."""
     study = shown.study
     rates = {
         s: found.mean for s in shown.rivals if (found := rate(study.select(system=s, mode=Mode.INJECT_ALT)))
     }
     ranked = sorted(rates, key=lambda s: -rates[s])
     rows = _Rows(study)
-    chosen: list[tuple[Strategy, int, int]] = []
+    picks = []
     for strategy in Strategy:
         for place, good in enumerate(ranked):
             weaker = [s for s in ranked[place + 1 :] if rates[s] < rates[good]]
             if pair := rows.best(strategy, good, weaker[::-1]):
-                chosen.append((strategy, *pair))
+                picks.append(Pick(strategy, *(_role(shown, row) for row in pair)))
                 rows.leave_out(pair[0])
                 break
-    performances = _performances(shown, {row for _, *pair in chosen for row in pair})
-    return [Story(strategy, performances[good], performances[weak]) for strategy, good, weak in chosen]
+    return picks
+
+
+def _role(shown: Shown, row: int) -> Role:
+    study, data = shown.study, shown.study.data
+    run, system = study.runs[int(data["run"][row])], study.systems[int(data["system"][row])]
+    agent = next(agent for agent, name in run.systems.items() if name == system)
+    task, mode = study.tasks[int(data["task"][row])][1], tuple(Mode)[int(data["mode"][row])]
+    return Role(shown.names[system], system, run, episode_id(task, agent, mode, int(data["seed"][row])))
 
 
 class _Rows:
@@ -140,32 +201,14 @@ class _Rows:
         """Return what the weak episode may be, what shows most first."""
         column = self.study.column
         if strategy is not Strategy.ABSTAIN:
-            yield ~column("passed") & (column("injections") + column("blocked_calls") > 0)
+            scenario = Scenario.S1 if strategy is Strategy.RETRY else Scenario.S2
+            yield (
+                self.played[scenario]
+                & ~column("passed")
+                & (column("injections") + column("blocked_calls") > 0)
+            )
             return
         impossible = self.played[Scenario.S3]
         yield impossible & (column("wrong_writes") > 0)
         yield impossible & column("missed_abstention")
         yield impossible & (self.moves[Move.RETRY] + self.moves[Move.SWITCH] == 0)
-
-
-def _performances(shown: Shown, rows: set[int]) -> dict[int, Performance]:
-    """Return the episodes of some rows, read from their run folders."""
-    study, found = shown.study, {}
-    for place, run in enumerate(study.runs):
-        wanted = {_key(study, row): row for row in rows if study.column("run")[row] == place}
-        if not wanted:
-            continue
-        for episode in read_episodes(run.folder):
-            result = episode.result
-            system = run.systems[result.agent]
-            row = wanted.get((result.task, system, list(Mode).index(result.mode), result.seed))
-            if row is not None:
-                benchmark = str(run.manifest["spec"]["benchmark"])
-                found[row] = Performance(shown.names[system], system, benchmark, episode, run.facts)
-    return found
-
-
-def _key(study: Study, row: int) -> tuple[str, str, int, int]:
-    data = study.data
-    task = study.tasks[int(data["task"][row])][1]
-    return task, study.systems[int(data["system"][row])], int(data["mode"][row]), int(data["seed"][row])

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, StrictUndefined
@@ -15,13 +16,14 @@ from markupsafe import Markup
 
 from bench2robust import __version__
 from bench2robust.core.errors import SpecError
+from bench2robust.evaluation.lines import Episode
 from bench2robust.evaluation.store import read_episodes
-from bench2robust.evaluation.study import Study
+from bench2robust.evaluation.study import LoadedRun, Study
 from bench2robust.memory import Memory
 
 from .explorer import Explorer, Packed, Player, Subject
 from .findings import findings, lead, setting, title
-from .gallery import Performance, Story, Strategy, stories
+from .gallery import Performance, Pick, Story, Strategy, performed, pick
 from .part import Part, Shown
 from .parts import errors, gap, strategy, summary
 from .telling import INSIGHTS, TITLES, opening, told, where
@@ -33,6 +35,7 @@ MAY_DIFFER: Final = ("benchmark", "profile", "limits")
 """In what the runs of a report may differ: the parts that it shows side by side."""
 LEAST: Final = 1
 """Megabytes below which the page itself would not fit."""
+_UNHEARD: Final = "the memory has no belief about anything that went wrong in these runs"
 _SCRIPTS: Final = ("data.js", "timeline.js", "explorer.js", "page.js")
 _SLACK: Final = 4000
 """Characters by which the page may grow when the final counts are written into it."""
@@ -89,8 +92,10 @@ def report(study: Study, wishes: Wishes | None = None, watch: Callable[[int], No
     wishes = wishes or Wishes()
     by_severity = severities(study)
     shown = Shown.of(by_severity[reference(by_severity)])
-    explorer, recoveries = _read(study, shown, wishes, watch)
-    found = stories(shown)
+    picks = pick(shown)
+    read = _Reading(study, shown, picks)
+    read.all(wishes, watch)
+    found, beliefs = performed(picks, read.wanted), calibration(shown, read.recoveries, wishes.memory)
     parts = [
         summary(shown),
         gap(shown),
@@ -98,36 +103,54 @@ def report(study: Study, wishes: Wishes | None = None, watch: Callable[[int], No
         errors(shown),
         severity_curves(study),
         cost(shown),
-        calibration(shown, recoveries, wishes.memory),
+        beliefs,
     ]
-    page = _Page(study, shown, [part for part in parts if part], found)
+    unheard = wishes.memory is not None and beliefs is None
+    page = _Page(study, shown, [part for part in parts if part], found, (_UNHEARD,) if unheard else ())
     room = int(wishes.megabytes * MEGABYTE) - len(page.html(None).encode()) - _SLACK
-    packed = explorer.pack(room, {story.group for story in found})
+    packed = read.explorer.pack(room, {story.group for story in found})
     return Report(page.html(packed), packed.episodes, packed.kept, tuple(found), page.warnings)
 
 
-def _read(
-    study: Study, shown: Shown, wishes: Wishes, watch: Callable[[int], None] | None
-) -> tuple[Explorer, Recoveries]:
-    """Read every episode once, for the explorer and for the beliefs."""
-    agents = {system: (agent, str(run.folder)) for run in study.runs for agent, system in run.systems.items()}
-    explorer = Explorer([Player(name, *agents[name]) for name in study.systems])
-    recoveries, number = Recoveries(), 0
-    tasks: dict[tuple[str, str], int] = {task: place for place, task in enumerate(study.tasks)}
-    for run in study.runs:
-        benchmark = str(run.manifest["spec"]["benchmark"])
-        for episode in read_episodes(run.folder, lenient=wishes.lenient):
-            number += 1
-            result = episode.result
-            system, intent = run.systems[result.agent], run.facts.intents.get(result.task, "")
-            explorer.add(study.systems.index(system), Subject(benchmark, result.task, intent), episode)
-            if system in shown.names and result.mode.injected:
-                passed = result.outcome.score.passed
-                task = tasks[benchmark, result.task]
-                recoveries.add(system, task, episode.trajectory, run.facts.domain, passed=passed)
-            if watch is not None and number % 500 == 0:
-                watch(number)
-    return explorer, recoveries
+class _Reading:
+    """Reads every episode once: for the explorer, the beliefs, and the stories.
+
+    Args:
+        study: the runs.
+        shown: the part of the study that is not only explored.
+        picks: the stories, whose episodes are kept whole.
+    """
+
+    def __init__(self, study: Study, shown: Shown, picks: Sequence[Pick]) -> None:
+        agents = {name: (agent, str(r.folder)) for r in study.runs for agent, name in r.systems.items()}
+        self.study, self.shown = study, shown
+        self.explorer = Explorer([Player(name, *agents[name]) for name in study.systems])
+        self.recoveries = Recoveries()
+        self.wanted: dict[tuple[Path, str], Episode] = {}
+        self._places = {role.place for one in picks for role in (one.good, one.weak)}
+        self._systems = {name: place for place, name in enumerate(study.systems)}
+        self._tasks = {task: place for place, task in enumerate(study.tasks)}
+
+    def all(self, wishes: Wishes, watch: Callable[[int], None] | None) -> None:
+        """Read the episodes of every run."""
+        number = 0
+        for run in self.study.runs:
+            for episode in read_episodes(run.folder, lenient=wishes.lenient):
+                self._see(run, episode)
+                number += 1
+                if watch is not None and number % 500 == 0:
+                    watch(number)
+
+    def _see(self, run: LoadedRun, episode: Episode) -> None:
+        result, benchmark = episode.result, str(run.manifest["spec"]["benchmark"])
+        system = run.systems[result.agent]
+        subject = Subject(benchmark, result.task, run.facts.intents.get(result.task, ""))
+        self.explorer.add(self._systems[system], subject, episode)
+        if (run.folder, result.id) in self._places:
+            self.wanted[run.folder, result.id] = episode
+        if system in self.shown.names and result.mode.injected:
+            task, passed = self._tasks[benchmark, result.task], result.outcome.score.passed
+            self.recoveries.add(system, task, episode.trajectory, run.facts.domain, passed=passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +159,7 @@ class _Page:
     shown: Shown
     parts: list[Part]
     stories: list[Story]
+    said: tuple[str, ...]
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -145,7 +169,7 @@ class _Page:
             profiles.setdefault(Severity.of(run), set()).add(json.dumps(run.parts["profile"], sort_keys=True))
         mixed = any(len(several) > 1 for several in profiles.values())
         more = ("runs with the same P(noise) have different noise profiles",) if mixed else ()
-        return (*self.study.warnings, *more)
+        return (*self.study.warnings, *more, *self.said)
 
     def html(self, packed: Packed | None) -> str:
         """Return the page; without data it is as long as with it, but for the data."""
@@ -191,7 +215,7 @@ class _Page:
 
 
 def _headed(played: Performance) -> Markup:
-    return Markup("<b>{}</b>, {}").format(played.system, told(played))
+    return Markup("<b>{}</b>, {}").format(played.role.system, told(played))
 
 
 _WHY: Final = {

@@ -134,7 +134,7 @@ def markdown(stories: Sequence[Story], commands: Sequence[str]) -> str:
         lines += ["", f"## {TITLES[story.strategy]}", "", f"{where(story)[0].upper()}{where(story)[1:]}.", ""]
         lines += [f"> {_plain(opening(story.good))}", ""]
         for played in (story.good, story.weak):
-            lines += [f"**{_plain(played.system)}**, {_plain(told(played))}", "", *_table(played), ""]
+            lines += [f"**{_plain(played.role.system)}**, {_plain(told(played))}", "", *_table(played), ""]
         lines += [INSIGHTS[story.strategy]]
     return "\n".join(lines) + "\n"
 

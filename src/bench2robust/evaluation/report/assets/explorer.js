@@ -137,9 +137,10 @@ class Explorer {
     const number = this.matches[place];
     const episode = this.data.episode(number);
     const [kind, text] = verdictOf(episode);
-    const met = this.noises.filter((_, bit) => episode.met & (1 << bit));
-    const chips = met.slice(0, 2).map(noiseChip);
-    if (met.length > 2) chips.push(h("span", { class: "more" }, `+${met.length - 2}`));
+    // What is worst to meet comes first: a block, then what cannot be seen.
+    const met = this.noises.filter((_, bit) => episode.met & (1 << bit)).reverse();
+    const chips = met.slice(0, 1).map(noiseChip);
+    if (met.length > 1) chips.push(h("span", { class: "more" }, `+${met.length - 1}`));
     const scenario = episode.mode === "inject_alt" ? ` · ${episode.effective.toUpperCase()}` : "";
     return h("div", {
       id: `row-${number}`, class: "row", role: "option", "data-number": number, style: `top:${place * ROW}px`,

@@ -30,7 +30,7 @@ const ENDED = {
   too_many_errors: "too many errors", context_exceeded: "context full", malformed_call: "calls could not be read",
   empty_reply: "empty reply",
 };
-const FOLD_LINES = 9, FOLD_LETTERS = 480;
+const FOLD_LINES = 9, MARKED_LINES = 14, FOLD_LETTERS = 480;
 
 const chip = (kind, text) => h("span", { class: `chip ${kind}` }, text);
 const noiseChip = (noise) => chip(SILENT.includes(noise) ? "silent" : noise === "blocked" ? "blocked" : "visible", NOISE_LABELS[noise]);
@@ -93,17 +93,18 @@ function response(text, marked = [], kind = "") {
   const some = keep.includes(true);
   const draw = (all) => {
     box.replaceChildren();
-    let hidden = 0;
+    let hidden = 0, shown = 0;
     const flush = () => {
       if (hidden) box.append(unfold(`${hidden} more lines`, () => draw(true)));
       hidden = 0;
     };
     lines.forEach((line, at) => {
-      if (!all && lines.length > FOLD_LINES && !(some ? keep[at] : at < FOLD_LINES - 2)) {
+      if (!all && lines.length > FOLD_LINES && !(some ? keep[at] && shown < MARKED_LINES : at < FOLD_LINES - 2)) {
         hidden += 1;
         return;
       }
       flush();
+      shown += 1;
       const row = h("span", { class: "line" }, "  ".repeat(line.depth), hit[at] ? h("mark", { class: kind }, line.text) : line.text);
       box.append(row, "\n");
     });

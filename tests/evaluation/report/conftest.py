@@ -1,0 +1,48 @@
+"""A run, its report, and a browser to look at reports with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from bench2robust.evaluation.report import report
+from bench2robust.evaluation.study import Study
+
+from .making import play
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return play(tmp_path_factory.mktemp("runs") / "desk")
+
+
+@pytest.fixture(scope="session")
+def study(folder):
+    return Study.load([folder])
+
+
+@pytest.fixture(scope="session")
+def made(study):
+    return report(study)
+
+
+@pytest.fixture(scope="session")
+def page(made, tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("report") / "report.html"
+    file.write_text(made.html, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium of the system; tests that need it are skipped where it is missing."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium on this machine (apt-get install --no-install-recommends chromium)")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=found, headless=True)
+        yield chromium
+        chromium.close()
