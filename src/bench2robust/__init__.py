@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .integrations import Faults, faults, inject
+    from .integrations.remembering import ToolMemory
 
 __version__ = "0.1.0"
 
-__all__ = ["Faults", "__version__", "faults", "inject"]
+__all__ = ["Faults", "ToolMemory", "__version__", "faults", "inject"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what people use around their own tools only once it is asked for."""
-    if name not in ("Faults", "faults", "inject"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from . import integrations
+    if name in ("Faults", "faults", "inject"):
+        from . import integrations
 
-    return getattr(integrations, name)
+        return getattr(integrations, name)
+    if name == "ToolMemory":
+        from .integrations import remembering
+
+        return remembering.ToolMemory
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,6 +7,7 @@ a scope can also be passed by hand. Nothing else is shared.
 from __future__ import annotations
 
 import threading
+from asyncio import CancelledError
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
@@ -53,6 +54,9 @@ class Form(NamedTuple):
     """What a failing tool returns, of a payload and of whether the host is told that it is an error."""
     refill: Callable[[Any, Any], Any] = _keep_value
     """What a tool returned, with another payload in it."""
+    passes: tuple[type[BaseException], ...] = ()
+    """What tools of the host raise without having failed, such as to ask a human first. It passes through as
+    if the call had been cancelled."""
 
 
 PLAIN: Final = Form()
@@ -117,6 +121,8 @@ class _Pending:
         return answer
 
     def failed(self, error: Exception) -> Answer:
+        if isinstance(error, (CancelledError, *self.form.passes)):
+            raise error
         self.raised = error
         self.answer = answer = Answer.of(str(error) or type(error).__name__, error=True)
         return answer
