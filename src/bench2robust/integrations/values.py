@@ -196,14 +196,14 @@ def _like(old: Any, new: Any) -> Any:
     kind = type(old)
     if kind is type(new):
         return new
+    if kind is Decimal:
+        return Decimal(repr(new))
+    if not isinstance(old, (Mapping, str, int, float, Enum, *_SEQUENCES)):
+        return new
     try:
-        if kind is Decimal:
-            return Decimal(repr(new))
-        if isinstance(old, Mapping | str | int | float | Enum | _SEQUENCES):
-            return kind(new)
+        return kind(new)
     except (TypeError, ValueError):
-        pass
-    return new
+        return new
 
 
 def _fields(value: Any) -> Sequence[str] | None:

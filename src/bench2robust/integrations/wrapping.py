@@ -143,9 +143,10 @@ _NAMED: Final = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYW
 
 
 def _signature(tool: Any) -> inspect.Signature:
+    if isinstance(tool, staticmethod | classmethod):
+        raise UsageError(f"expected a function, got tool={type(tool).__name__}; put @inject below it")
     if not callable(tool):
-        what = "put @inject below it" if isinstance(tool, staticmethod | classmethod) else "give a function"
-        raise UsageError(f"expected a function, got tool={type(tool).__name__}; {what}")
+        raise UsageError(f"expected a function, got tool={tool!r}")
     if isinstance(tool, type):
         raise UsageError(
             f"expected a function, got the class tool={tool.__name__}; wrap the method that is called"
