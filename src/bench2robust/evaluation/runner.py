@@ -24,7 +24,7 @@ from .schedule import Schedule
 from .spec import RunSpec
 from .store import RunFolder, read_episodes, read_manifest, read_results
 from .summary import Row, summarise
-from .workers import play_all, play_one, usable_cpus
+from .workers import play_one, play_rounds, usable_cpus
 
 LOCAL: Final = "local"
 RAY: Final = "ray"
@@ -200,15 +200,14 @@ def _play_missing(schedule: Schedule, books: Books, means: Means, cast: Cast, he
         return
     books.begin(forecast(schedule, workers, at_once) if books.watched else 0.0)
     in_order = not (waiting or books.ahead or books.waves)
-    for places in books.rounds(at_once):
-        for played in play_all(schedule, places, workers, held):
-            if in_order:
-                books.append(played)
-            else:
-                books.keep(played)
-            books.flight.reason = books.exhausted()
-            if books.flight.reason:
-                return
+    for played in play_rounds(schedule, books.rounds(at_once), workers, held):
+        if in_order:
+            books.append(played)
+        else:
+            books.keep(played)
+        books.flight.reason = books.exhausted()
+        if books.flight.reason:
+            return
     if waiting:
         books.flight.told = books.tell
         play_waiting(schedule, books.rounds(waiting), cast, books.keep, books.flight)

@@ -118,8 +118,11 @@ class Schedule:
 
     def learn(self, memories: Mapping[int, Memory]) -> None:
         """From now on tell the agents of some streams what has been learned."""
-        if self._recall is not None:
-            for stream, memory in memories.items():
+        if self._recall is None:
+            return
+        for stream, memory in memories.items():
+            known = self._recalls.get(stream)
+            if known is None or known.memory != memory:
                 self._recalls[stream] = replace(self._recall, memory=memory)
 
     def learned(self, places: Iterable[int]) -> dict[int, Memory]:

@@ -22,6 +22,7 @@ from bench2robust.core.errors import AgentError, B2RError, BenchmarkError, Subje
 
 from .lines import Result, encode
 from .schedule import Schedule
+from .waves import Rounds
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
@@ -77,16 +78,28 @@ def play_all(
         AgentError, BenchmarkError: an agent or the benchmark broke; the message names the episode.
         SubjectError: a worker process died while it played an episode; the message names it.
     """
-    workers = min(workers, -(-len(places) // 2))
-    if workers <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        for place in places:
-            yield _sound(play_one(schedule, place), schedule)
-        return
-    crew = _Crew(schedule, workers, held)
+    return play_rounds(schedule, (places,), workers, held)
+
+
+def play_rounds(
+    schedule: Schedule, rounds: Rounds, workers: int, held: tuple[int, ...] = ()
+) -> Iterator[Played]:
+    """Play rounds like `play_all`, by the same processes; a round is taken once the one before was returned."""
+    forks = "fork" in multiprocessing.get_all_start_methods()
+    crew: _Crew | None = None
     try:
-        yield from crew.play(places)
+        for places in rounds:
+            useful = min(workers, -(-len(places) // 2))
+            if crew is None and useful > 1 and forks:
+                crew = _Crew(schedule, useful, held)
+            if crew is not None:
+                yield from crew.play(places)
+                continue
+            for place in places:
+                yield _sound(play_one(schedule, place), schedule)
     finally:
-        crew.dismiss()
+        if crew is not None:
+            crew.dismiss()
 
 
 def play_one(schedule: Schedule, place: int) -> Played | Broken:
@@ -170,7 +183,7 @@ class _Crew:
     def _hand(self, worker: Connection, places: Sequence[int]) -> None:
         self._playing[worker] = deque(places)
         with suppress(OSError):  # a worker that is gone is noticed when it should answer
-            worker.send(places)
+            worker.send((places, self._schedule.learned(places)))
 
     def _receive(self, worker: Connection) -> Played | Broken:
         left = self._playing[worker]
@@ -199,7 +212,9 @@ def _work(
         os.close(file)
     try:
         while True:
-            for place in parent.recv():
+            places, learned = parent.recv()
+            schedule.learn(learned)
+            for place in places:
                 parent.send(play_one(schedule, place))
     except (EOFError, OSError):
         return
