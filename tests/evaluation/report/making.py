@@ -9,11 +9,15 @@ import zlib
 from pathlib import Path
 
 from bench2robust.core.episode import Mode
+from bench2robust.core.randomness import Draws
 from bench2robust.evaluation import RunSpec, run
 from bench2robust.injection import Mix, ScenarioSpec
 
 AGENTS = ("naive", "retry", "switch", "strategic")
 MODES = (Mode.CLEAN, Mode.INJECT, Mode.INJECT_ALT)
+
+HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=2">'
+"""What a hostile model or tool writes."""
 
 
 def play(folder: Path, **changes) -> Path:
@@ -37,3 +41,18 @@ def unpacked(html: str, name: str):
 
 def inflated(text: str):
     return json.loads(zlib.decompress(base64.b64decode(text, validate=True), -15))
+
+
+def noise(seed: int) -> str:
+    """Return text that does not compress."""
+    draws = Draws(seed, "text")
+    return "".join(chr(33 + int(94 * draws.uniform())) for _ in range(3000))
+
+
+def copied(folder: Path, target: Path, lines: list[str]) -> Path:
+    """Return a run folder like another, with other lines."""
+    target.mkdir()
+    for name in ("manifest.json", "facts.json"):
+        (target / name).write_bytes((folder / name).read_bytes())
+    (target / "episodes.jsonl").write_text("\n".join(lines) + "\n")
+    return target

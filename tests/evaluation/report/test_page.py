@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
 
@@ -18,9 +17,7 @@ from bench2robust.evaluation.statistics import mean, paired
 from bench2robust.evaluation.study import Study
 from bench2robust.memory import Belief, Beliefs, Memory
 
-from .making import play, unpacked
-
-HOSTILE = '</script><script>window.hacked=1</script><img src=x onerror="window.hacked=2">'
+from .making import HOSTILE, copied, play, unpacked
 
 
 class Page(HTMLParser):
@@ -98,54 +95,13 @@ def test_every_episode_is_listed(made, study):
     assert f"All {len(study):,} episodes are here" in Page(made.html).text
 
 
-def test_a_file_that_must_be_small_says_what_it_leaves_out(folder, study, tmp_path):
-    for place, line in enumerate(lines := (folder / "episodes.jsonl").read_text().splitlines()):
-        data = json.loads(line)
-        data["messages"].append(["assistant", _noise(place)])
-        lines[place] = json.dumps(data)
-    other = _copied(folder, tmp_path / "long", lines)
-    found = report(Study.load([other]), Wishes(megabytes=1.0))
+def test_a_file_that_must_be_small_says_what_it_leaves_out(crowded, study):
+    found = report(Study.load([crowded]), Wishes(megabytes=1.0))
     assert found.size <= 1_000_000
     assert 0 < found.kept < found.episodes == len(study)
     text = Page(found.html).text
     assert f"All {found.episodes:,} episodes are listed; {found.kept:,} of them carry a timeline" in text
     assert "where systems disagree" in text
-
-
-def _noise(seed: int) -> str:
-    """Return text that does not compress."""
-    from bench2robust.core.randomness import Draws
-
-    draws = Draws(seed, "text")
-    return "".join(chr(33 + int(94 * draws.uniform())) for _ in range(3000))
-
-
-def _copied(folder, target, lines):
-    target.mkdir()
-    for name in ("manifest.json", "facts.json"):
-        (target / name).write_bytes((folder / name).read_bytes())
-    (target / "episodes.jsonl").write_text("\n".join(lines) + "\n")
-    return target
-
-
-@pytest.fixture(scope="module")
-def hostile(folder, tmp_path_factory):
-    """A run in which every text that a model or tool writes is an attack."""
-    lines = []
-    for line in (folder / "episodes.jsonl").read_text().splitlines():
-        data = json.loads(line)
-        data["messages"] = [
-            [kind, HOSTILE] if kind in ("user", "assistant") else [kind, *rest, HOSTILE][:3]
-            for kind, *rest in data["messages"]
-        ]
-        for call in data["calls"]:
-            call["arguments"] = {HOSTILE: HOSTILE}
-            call["delivered"] = json.dumps({HOSTILE: [HOSTILE]}) if call["ordinal"] else HOSTILE
-            if "corrupted" in call:
-                call["corrupted"] = [{"path": HOSTILE, "true": HOSTILE, "delivered": HOSTILE}]
-        data["outcome"]["parts"] = {HOSTILE: True}
-        lines.append(json.dumps(data))
-    return _copied(folder, tmp_path_factory.mktemp("hostile") / "run", lines)
 
 
 def test_no_text_becomes_markup(hostile, made):
@@ -202,7 +158,7 @@ def test_a_memory_of_something_else_is_warned_of(study):
 def test_damaged_lines_are_an_error_unless_lenient(folder, tmp_path):
     lines = (folder / "episodes.jsonl").read_text().splitlines()
     lines[3] = '{"id": "broken"'
-    broken = _copied(folder, tmp_path / "broken", lines)
+    broken = copied(folder, tmp_path / "broken", lines)
     with pytest.raises(FolderError, match="line 4"):
         Study.load([broken])
     found = report(Study.load([broken], lenient=True), Wishes(lenient=True))

@@ -106,7 +106,9 @@ def report(study: Study, wishes: Wishes | None = None, watch: Callable[[int], No
         beliefs,
     ]
     unheard = wishes.memory is not None and beliefs is None
-    page = _Page(study, shown, [part for part in parts if part], found, (_UNHEARD,) if unheard else ())
+    page = _Page(
+        study, shown, [part for part in parts if part], found, findings(shown), (_UNHEARD,) if unheard else ()
+    )
     room = int(wishes.megabytes * MEGABYTE) - len(page.html(None).encode()) - _SLACK
     packed = read.explorer.pack(room, {story.group for story in found})
     return Report(page.html(packed), packed.episodes, packed.kept, tuple(found), page.warnings)
@@ -159,6 +161,7 @@ class _Page:
     shown: Shown
     parts: list[Part]
     stories: list[Story]
+    findings: list[Markup]
     said: tuple[str, ...]
 
     @property
@@ -185,7 +188,7 @@ class _Page:
             page={
                 "title": title(self.study, self.shown),
                 "lead": lead(self.shown),
-                "findings": findings(self.shown),
+                "findings": self.findings,
                 "warnings": self.warnings,
                 "setting": setting(self.study, self.shown),
                 "parts": self.parts,

@@ -20,7 +20,10 @@ class Explorer {
     this.drawing = 0;
     this.fillFilters();
     this.form.addEventListener("input", () => this.filter());
-    this.form.addEventListener("submit", (event) => event.preventDefault());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.list.focus();
+    });
     this.form.addEventListener("reset", () => setTimeout(() => this.filter()));
     this.list.addEventListener("scroll", () => this.drawRows());
     this.list.addEventListener("click", (event) => {
@@ -198,10 +201,14 @@ class Explorer {
   }
 
   move(by) {
-    if (!this.matches.length) return;
     const place = this.matches.indexOf(this.selected);
-    const next = place < 0 ? 0 : Math.max(0, Math.min(Math.min(this.matches.length, MOST_ROWS) - 1, place + by));
-    this.open(this.matches[next]);
+    this.show(place < 0 ? 0 : place + by);
+  }
+
+  /** Open what stands at a place of the list, or at the end that is nearer. */
+  show(place) {
+    const last = Math.min(this.matches.length, MOST_ROWS) - 1;
+    if (last >= 0) this.open(this.matches[Math.max(0, Math.min(last, place))]);
   }
 
   compare() {
@@ -212,8 +219,10 @@ class Explorer {
 
   listKey(event) {
     const page = Math.max(1, Math.floor(this.list.clientHeight / ROW) - 1);
-    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.data.size, End: this.data.size };
+    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+    const ends = { Home: 0, End: this.data.size };
     if (event.key in moves) this.move(moves[event.key]);
+    else if (event.key in ends) this.show(ends[event.key]);
     else if (event.key === "Enter" && this.selected >= 0) this.open(this.selected, { beside: this.beside, focus: true, show: true });
     else return;
     event.preventDefault();

@@ -49,7 +49,7 @@ function startKeys(explorer) {
   });
 }
 
-/** Step back: from the second episode to one, from the episode to the list, out of the search. */
+/** Step back: from the second episode to one, from the episode to the list, out of the search (which browsers clear). */
 function escape(explorer, target) {
   if (target.matches("input[type=search]")) explorer.list.focus();
   else if (explorer.beside >= 0) explorer.open(explorer.selected);
