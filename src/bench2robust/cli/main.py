@@ -18,7 +18,7 @@ import typer
 
 from bench2robust.core.errors import B2RError, EndpointFatalError, UnknownNameError, UsageError
 
-from . import compare, memory, power, recommend, report, reproduce, sweep, table
+from . import compare, mcp_proxy, memory, power, recommend, report, reproduce, sweep, table
 
 app = typer.Typer(
     name="b2r",
@@ -301,6 +301,7 @@ app.command("report")(report.report)
 app.command("sweep", context_settings=sweep.ANY_OPTION)(sweep.sweep)
 app.command("reproduce", context_settings=sweep.ANY_OPTION)(reproduce.reproduce)
 app.command("recommend")(recommend.recommend)
+app.command("mcp-proxy", context_settings=mcp_proxy.TAKES_A_COMMAND)(mcp_proxy.mcp_proxy)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
