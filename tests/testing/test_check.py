@@ -491,15 +491,16 @@ def test_what_another_process_cannot_get_at_is_skipped_with_the_reason():
 
 def test_how_a_report_reads():
     lines = str(check_benchmark(with_desk(NeverRight), ["21.0", "21.1"])).splitlines()
-    assert lines[2:8] == [
+    assert lines[2:9] == [
         "ok    tasks         ids differ, users say something, gold calls fit the schemas",
         "ok    apart         episodes that overlap do not see each other",
+        "ok    threads       episodes in threads do not see each other",
         "FAIL  gold          the gold calls pass",
         "        task='21.0': the gold calls fail (luck)",
         "        task='21.1': the gold calls fail (luck)",
         "ok    wrong         doing nothing, and leaving writes out, fails",
     ]
-    assert lines[-1] == "helpdesk: 2 tasks, 2 of 14 checks fail"
+    assert lines[-1] == "helpdesk: 2 tasks, 2 of 18 checks fail"
 
 
 def test_whatever_an_author_raises_is_a_line_and_not_a_traceback():

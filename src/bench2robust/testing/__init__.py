@@ -14,7 +14,8 @@ pass the task; and ``by_assertions``, True where a verdict looks at what has to 
 gold's world. Exceptions are listed in the report, and not judged by `tasks` and `certificates`. Where verdicts
 are assertions, `wrong` asks that some write is missed, elsewhere every write without which gold ends in another
 state. States are compared by what environments hold, or by their ``changes()`` (anything comparable by its
-contents), which an environment needs that keeps a log of its writes or copies of what it has not changed.
+contents), which an environment needs that keeps a log of its writes, a cache of what was read, or copies of what it
+has not changed. What no check sees is listed in docs/tutorials/write-your-own-benchmark.md.
 """
 
 from __future__ import annotations

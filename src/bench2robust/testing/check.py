@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from bench2robust.core.episode import Mode, Task
-from bench2robust.core.errors import UnknownNameError
+from bench2robust.core.errors import UnknownNameError, UsageError
 from bench2robust.core.ports import Benchmark
 from bench2robust.evaluation import load
 from bench2robust.evaluation.spec import select
 
-from . import elsewhere, process, single, whole
+from . import elsewhere, ends, process, sides, single, together, whole
 from .report import Check, Failure, Report
 from .subject import Skip, Subject
 
@@ -57,11 +57,14 @@ _DEFINITIONS: Final = (
         "tasks", "ids differ, users say something, gold calls fit the schemas", whole.tasks, single.fits
     ),
     # Before anything has been played: state that leaks may be full by the time others look.
-    _Definition("apart", "episodes that overlap do not see each other", each=single.apart),
+    _Definition("apart", "episodes that overlap do not see each other", each=together.apart),
+    _Definition("threads", "episodes in threads do not see each other", together.threads),
     _Definition("gold", "the gold calls pass", each=single.gold),
-    _Definition("wrong", "doing nothing, and leaving writes out, fails", each=single.wrong),
+    _Definition("wrong", "doing nothing, and leaving writes out, fails", whole.verdicts, single.wrong),
+    _Definition("ends", "another value in a write, and one more write, fail", each=ends.ends),
     _Definition("errors", "wrong calls are answered with errors, and change nothing", each=single.errors),
     _Definition("again", "the same calls get the same bytes, twice", each=single.again),
+    _Definition("reads", "a read changes nothing, and is answered the same every time", each=single.reads),
     _Definition("process", "the same calls get the same bytes in another process", process.process),
     _Definition("lines", "episodes can be written and read back", each=single.lines),
     _Definition(
@@ -70,6 +73,7 @@ _DEFINITIONS: Final = (
     _Definition(
         "certificates", "without noise omniscient passes every S1 and S2 episode", each=single.certified
     ),
+    _Definition("sides", "the sides of a class say the same", each=sides.sides),
     _Definition("impossible", "nobody passes an S3 episode", each=single.impossible),
     _Definition("ids", "plans hold no ids but what the user says", each=single.ids),
 )
@@ -90,12 +94,15 @@ def check_benchmark(
 
     Raises:
         UnknownNameError: a benchmark, task or check that nobody knows.
+        UsageError: no check is asked for.
         NotInstalledError: what the benchmark needs is not installed.
     """
     if elsewhere.reading:
         raise elsewhere.Read
     if elsewhere.depth:  # a module that checks itself, imported by the process of a check: no more processes
         return Report(benchmark if isinstance(benchmark, str) else benchmark.name, 0, ())
+    if checks is not None and not checks:
+        raise UsageError("expected at least one check, got checks=[]")
     for name in checks or ():
         if name not in CHECKS:
             raise UnknownNameError("check", name, CHECKS)

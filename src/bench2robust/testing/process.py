@@ -45,7 +45,8 @@ def process(subject: Subject) -> Iterator[Failure]:
     there = json.loads(text)
     for task, digest in here.items():
         if there.get(task) != digest:
-            yield Failure(task, "another process does not get the same bytes")
+            what = "bytes" if task else "tasks, tools, policy or version"
+            yield Failure(task, f"another process does not get the same {what}")
 
 
 def _run(question: str, answer: IO[bytes], errors: IO[bytes], limit: float) -> int | None:

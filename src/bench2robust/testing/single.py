@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from bench2robust import agents
 from bench2robust.core import schema
 from bench2robust.core.episode import Assignment, Mode, Scenario, Score, Task
-from bench2robust.core.ports import Environment
 from bench2robust.core.tools import ToolCall, ToolKind
 from bench2robust.evaluation import Episode
 from bench2robust.evaluation.lines import decode, encode
 from bench2robust.injection import Eligibility, InjectionSpec, Mix, ScenarioSpec, assign
 
+from .ends import near_misses
 from .state import State, texts
 from .subject import NO_TOOL, GoldReplay, Skip, Subject
+from .together import answers, calls_of
 
 _ONLY_S3: Final = ScenarioSpec(Mix(0, 0, 100))
+_READS: Final = 25
+"""How often one read is made in a row."""
 
 
 def fits(subject: Subject, task: Task) -> Iterator[str]:
@@ -67,7 +70,7 @@ def wrong(subject: Subject, task: Task) -> Iterator[str]:
 
 
 def errors(subject: Subject, task: Task) -> Iterator[str]:
-    """Check that a call that cannot be is answered with an error, and that gold passes after it."""
+    """Check that a call that cannot be is answered with an error, and changes nothing."""
     environment = subject.benchmark.open(task)
     needing = [tool for tool in subject.tools if tool.parameters.get("required")]
     wrong_calls = [ToolCall(NO_TOOL), *(ToolCall(tool.name) for tool in needing)]
@@ -79,48 +82,56 @@ def errors(subject: Subject, task: Task) -> Iterator[str]:
         if tool.alternative and not standard.call(ToolCall(tool.name)).error:
             yield f"expected an error for the alternative {tool.name} without alternatives, got an answer"
     fresh = subject.benchmark.open(task)
-    if _answers(environment, task) != _answers(fresh, task):
+    if answers(environment, task) != answers(fresh, task):
         yield "wrong calls change what the right ones get"
+    yield from _traces(subject, task, [*wrong_calls, *(call for _, call in near_misses(subject, task))])
+
+
+def _traces(subject: Subject, task: Task, calls: Sequence[ToolCall]) -> Iterator[str]:
+    """Yield the calls that are answered with an error and change the world none the less."""
+    environment = subject.benchmark.open(task)
+    failing = [call for call in calls if environment.call(call).error]
+    if not _trace(subject, task, failing):  # looking at a world is slow: all at once, and mostly that is it
+        return
+    for call in failing:
+        if seen := _trace(subject, task, [call]):
+            yield f"an error, and a change of the world (its {', '.join(sorted(seen))}), for {call.signature()}"
+
+
+def _trace(subject: Subject, task: Task, calls: Sequence[ToolCall]) -> set[str]:
+    """Return what calls that are answered with errors change in the world."""
+    environment = subject.benchmark.open(task)
+    before = State.of(environment)
+    failed = [environment.call(call).error for call in calls]
+    return State.of(environment).differing(before) - subject.bookkeeping(task) if all(failed) else set()
 
 
 def again(subject: Subject, task: Task) -> Iterator[str]:
-    """Check that an episode is a function of what is done."""
+    """Check that an episode is a function of what is done, and a verdict one of an episode."""
     for agent, mode in ((GoldReplay(), Mode.CLEAN), (agents.create("strategic"), Mode.INJECT_ALT)):
         first, second = (subject.play(task, agent, mode, injection=InjectionSpec()) for _ in range(2))
         if encode(first) != encode(second):
             yield f"two episodes of {agent.name} differ"
+    episode, environment = subject.replay(task, GoldReplay())
+    if environment.score(episode.trajectory) != episode.result.outcome.score:
+        yield "a second verdict on the same end is another one"
 
 
-def apart(subject: Subject, task: Task) -> Iterator[str]:
-    """Check two overlapping episodes of a task, and one of its neighbour between their calls."""
-    # Before anything of this task is played: a write that leaks may change nothing the second time.
-    if seen := _leaks(subject, task):
-        yield f"an episode's writes change the world of another that is open (its {', '.join(sorted(seen))})"
-    neighbour = subject.tasks[subject.tasks.index(task) - 1]
-    alone = _answers(subject.benchmark.open(task), task)
-    ours, theirs, other = (subject.benchmark.open(t) for t in (task, task, neighbour))
-    strangers = [action.call for action in neighbour.gold if not action.by_user]
-    first = []
-    for place, call in enumerate(_calls(task)):
-        first.append(ours.call(call))
-        if place < len(strangers):
-            other.call(strangers[place])
-    if first != alone:
-        yield "other episodes change what the calls of one get"
-    if _answers(theirs, task) != alone:
-        yield "an episode sees what another one has done"
-
-
-def _leaks(subject: Subject, task: Task) -> set[str]:
-    """Return the attributes of an idle environment that change while another one gets the gold calls."""
-    idle, active, warming = (subject.benchmark.open(task) for _ in range(3))
-    for call in _calls(task):  # what reads leave in shared caches is no fault
-        if subject.kinds.get(call.name) is not ToolKind.WRITE:
-            warming.call(call)
-    before = State.of(idle)
-    for call in _calls(task):
-        active.call(call)
-    return State.of(idle).differing(before)
+def reads(subject: Subject, task: Task) -> Iterator[str]:
+    """Check that a read gets the same answer however often it is made, and changes nothing."""
+    kept = subject.bookkeeping(task)
+    looking = [call for call in calls_of(task) if subject.kinds.get(call.name) is ToolKind.READ]
+    for call in {call.signature(): call for call in looking}.values():
+        environment = subject.benchmark.open(task)
+        world = State.of(environment)
+        got = [environment.call(call) for _ in range(_READS)]
+        if any(answer != got[0] for answer in got):
+            yield f"the answer to {call.signature()} changes though nothing has happened"
+        if not got[0].error and (seen := State.of(environment).differing(world) - kept):
+            yield (
+                f"{call.name}, of kind read, changes the world (its {', '.join(sorted(seen))}; an environment that "
+                "keeps what it has read needs changes())"
+            )
 
 
 def lines(subject: Subject, task: Task) -> Iterator[str]:
@@ -186,14 +197,6 @@ def ids(subject: Subject, task: Task) -> Iterator[str]:
             for found in re.findall(pattern, text):
                 if found not in said:
                     yield f"the plan holds {found!r}, which the user does not say"
-
-
-def _calls(task: Task) -> list[ToolCall]:
-    return [action.call for action in task.gold if not action.by_user]
-
-
-def _answers(environment: Environment, task: Task) -> list[Any]:
-    return [environment.call(call) for call in _calls(task)]
 
 
 def _failed(score: Score) -> str:

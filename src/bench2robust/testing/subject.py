@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -38,6 +38,10 @@ class GoldReplay:
 
     left_out: frozenset[int] = frozenset()
     """Places of the gold actions that are not made."""
+    instead: Mapping[int, ToolCall] = field(default_factory=dict)
+    """Places of gold actions to what is called in their place."""
+    more: tuple[ToolCall, ...] = ()
+    """What is called after the last gold action, or before the one that hands over."""
     silent: bool = False
     """Whether nothing is told."""
     name: str = "gold"
@@ -45,7 +49,7 @@ class GoldReplay:
 
     def play(self, briefing: Briefing) -> Play:
         """Make the calls, in order."""
-        turn, task = 0, briefing.task
+        turn, task, more = 0, briefing.task, self.more
         told = "Done." if self.silent else "Done. " + " ".join(task.tell)
         endings = {tool.name for tool in briefing.tools if tool.kind is ToolKind.ESCALATION}
         for place, action in enumerate(task.gold):
@@ -55,8 +59,14 @@ class GoldReplay:
             if place in self.left_out:
                 continue
             if action.call.name in endings:
+                for call in more:
+                    yield call
+                more = ()
                 yield Utterance(told)
-            yield Utterance(f"Please do {action.call.signature()}.") if action.by_user else action.call
+            call = self.instead.get(place, action.call)
+            yield Utterance(f"Please do {call.signature()}.") if action.by_user else call
+        for call in more:
+            yield call
         for _ in task.script.turns[turn:] if task.script else ():
             yield Utterance("Done.")
         yield Utterance(told, last=True)
@@ -149,25 +159,37 @@ class Subject:
         What differs between two plays of gold, or after a call of a tool that does not exist, is the
         environment's bookkeeping and not its world.
         """
-        gold = self._state_after(task, GoldReplay())
-        without = self._state_after(task, GoldReplay(frozenset((place,))))
-        again = self._state_after(task, GoldReplay())
+        gold, without, again = (
+            State.of(self.replay(task, agent)[1])
+            for agent in (GoldReplay(), GoldReplay(frozenset((place,))), GoldReplay())
+        )
+        return bool(again.differing(without) - self.bookkeeping(task) - gold.differing(again))
+
+    def bookkeeping(self, task: Task) -> set[str]:
+        """Return what changes in an environment when a tool is called that does not exist."""
         environment = self.benchmark.open(task)
         fresh = State.of(environment)
         environment.call(ToolCall(NO_TOOL))
-        kept = fresh.differing(State.of(environment)) | gold.differing(again)
-        return bool(again.differing(without) - kept)
+        return fresh.differing(State.of(environment))
 
-    def _state_after(self, task: Task, agent: Agent) -> State:
+    def replay(self, task: Task, agent: Agent) -> tuple[Episode, Environment]:
+        """Play one episode without noise; returns the environment that it left, too."""
         keeping = _Keeping(self.benchmark)
-        run_episode(
-            cast(Benchmark, keeping), agent, Job(task, Mode.CLEAN, 0, Assignment(), NO_NOISE, MAX_STEPS)
-        )
-        return State.of(keeping.opened[-1])
+        job = Job(task, Mode.CLEAN, 0, Assignment(), NO_NOISE, MAX_STEPS)
+        return run_episode(cast(Benchmark, keeping), agent, job), keeping.opened[-1]
 
     def prints(self) -> dict[str, str]:
-        """Return a digest of everything that happens in a task: told, called, answered, injected."""
-        return {task.id: self._print(task) for task in self.tasks}
+        """Return a digest of everything that happens in a task: told, called, answered, injected.
+
+        Under the empty id, of what the benchmark says of itself.
+        """
+        return {"": self._own_print(), **{task.id: self._print(task) for task in self.tasks}}
+
+    def _own_print(self) -> str:
+        own = self.benchmark
+        said = [own.version, *(own.policy(also) for also in (False, True)), repr(self.tools)]
+        text = repr([*said, [task.id for task in own.tasks()]])
+        return blake2b(text.encode(errors="replace"), digest_size=8).hexdigest()
 
     def _print(self, task: Task) -> str:
         digest = blake2b(repr((task.instructions, task.tell, task.script)).encode(), digest_size=8)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 from bench2robust.core import schema
 from bench2robust.core.tools import ToolKind
 
 from .subject import Subject
+
+_NO_ID: Final = re.compile(r"[,/\\\s]|^all$|^\d+-\d+$|^\.+$")
+"""Ids that mean something else on the command line or in a path, or end there."""
+_ENOUGH: Final = 10
+"""Tasks that are enough to say something of all."""
 
 
 def tools(subject: Subject) -> Iterator[str]:
@@ -31,6 +38,13 @@ def tools(subject: Subject) -> Iterator[str]:
             yield f"expected a policy text, got an empty one for alternatives={alternatives}"
     if not subject.benchmark.version:
         yield "expected a version, got an empty one"
+    own = subject.benchmark
+    asked = [
+        (own.version, own.policy(alternatives=True), repr(own.tools(alternatives=True))) for _ in range(3)
+    ]
+    for place, what in enumerate(("version", "policy", "tools")):
+        if len({answers[place] for answers in asked}) > 1:
+            yield f"expected the same {what} whenever asked, got several"
 
 
 def domain(subject: Subject) -> Iterator[str]:
@@ -58,12 +72,29 @@ def domain(subject: Subject) -> Iterator[str]:
 
 
 def tasks(subject: Subject) -> Iterator[str]:
-    """Check the ids of all tasks."""
-    for name in _twice(task.id for task in subject.benchmark.tasks()):
+    """Check that there are tasks, in one order, and that their ids can be used."""
+    listed = [task.id for task in subject.benchmark.tasks()]
+    if not listed:
+        yield "expected tasks, got none"
+    if any([task.id for task in subject.benchmark.tasks()] != listed for _ in range(3)):
+        yield "expected the same tasks in the same order whenever asked, got several orders"
+    for name in _twice(listed):
         yield f"expected each task id once, got id={name!r} twice"
-    for task in subject.benchmark.tasks():
-        if not task.id or "," in task.id or task.id != task.id.strip():
-            yield f"expected task ids without commas and outer spaces, got id={task.id!r}"
+    known = set(listed)
+    for name in listed:
+        if not name or not name.isprintable() or _NO_ID.search(name):
+            yield f"expected task ids without commas, slashes and spaces that are no range, got id={name!r}"
+        for place in (found.start() for found in re.finditer(":", name)):
+            if name[:place] in known:
+                yield f"expected no id that is another one and a colon, got id={name!r} beside {name[:place]!r}"
+
+
+def verdicts(subject: Subject) -> Iterator[str]:
+    """Check that there is something to fail: a benchmark that whoever does nothing passes judges nothing."""
+    if len(subject.tasks) < min(len(subject.benchmark.tasks()), _ENOUGH) or not subject.tasks:
+        return
+    if all(subject.passes(task, "idle") for task in subject.tasks):
+        yield f"doing nothing passes every one of {len(subject.tasks)} tasks"
 
 
 def _twice(items: Iterable[str]) -> list[str]:
