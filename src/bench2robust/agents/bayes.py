@@ -137,7 +137,9 @@ class Bayes(Strategic):
                 for place, name in enumerate(names)
                 if name in where.blocked
             )
-            weights[hit, where.effective is Scenario.S3] += p
+            # Handing over is right only where this very fact cannot be had: S3 elsewhere has yet to show.
+            shut = len({option for option, _ in hit}) == len(ways)
+            weights[hit, shut and where.effective is Scenario.S3] += p
         odds = (Odds(round(p, 9), hit, impossible) for (hit, impossible), p in weights.items())
         return Prospect(
             tuple(

@@ -40,7 +40,7 @@ class Odds(NamedTuple):
     blocked: frozenset[tuple[int, int]]
     """Option and tool, by place."""
     impossible: bool
-    """Whether nothing can work here, so that abstaining is right."""
+    """Whether no option can work and the task cannot be done, so that abstaining is right."""
 
 
 @dataclass(frozen=True, slots=True)

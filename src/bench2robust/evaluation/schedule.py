@@ -136,6 +136,8 @@ class Schedule:
         if Mode.INJECT_ALT in self.spec.modes and mix.s1 < 100:
             for task in self.tasks:
                 eligibility(self.spec.benchmark, task.id)
+            if any(name in agents.INFORMED for name in self.spec.agents):
+                self._knowledge(Mode.INJECT_ALT)
 
     @cached_property
     def identity(self) -> dict[str, Any]:
