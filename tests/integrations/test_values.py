@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from bench2robust.core.noise import NoiseType
+from bench2robust.core.noise import OBSERVABLE, NoiseType
 from bench2robust.core.randomness import Draws
 from bench2robust.core.tools import CorruptedField
 from bench2robust.injection.corruption import corrupt
+from bench2robust.injection.texts import variants
 from bench2robust.integrations import values
 
 JSON = st.recursive(
@@ -63,7 +64,7 @@ def test_what_is_delivered_is_the_corrupted_json_and_the_original_is_untouched(v
     if corruption:
         text, fields = corruption
         delivered = values.changed(value, fields, text)
-        assert values.text(delivered) == text
+        assert delivered == text if isinstance(value, str) else values.plain(delivered) == json.loads(text)
         assert repr(delivered) != repr(before)
     assert repr(value) == repr(before)
 
@@ -166,3 +167,38 @@ def test_a_value_that_holds_itself_has_a_text():
     value.append(value)
     assert values.text(value) == "<list>"
     assert values.rules(value) is None or values.rules(value).numeric == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(text for noise in OBSERVABLE[:3] for text in variants(noise, ("a",))),
+        *variants(NoiseType.SCHEMA_DRIFT, ("a",)),
+        "An error occurred while running the tool. Please try again.",
+        "Tool 'f' timed out after 3 seconds.",
+        "Error 404",
+        {"error": "no such order"},
+        '{"error": "no such order"}',
+    ],
+)
+def test_errors_without_a_flag_are_seen(value):
+    assert values.failed(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "Errors happen.",
+        "ok",
+        {"error": None},
+        '{"error": null, "a": 1}',
+        '{"a": "error: x"}',
+        3,
+        None,
+        [],
+        "HTTP is a",
+    ],
+)
+def test_answers_are_no_errors(value):
+    assert not values.failed(value)

@@ -133,7 +133,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         if episode is None or not isinstance(answer, ToolMessage):
             return answer
         payload, call = _payload(answer), request.tool_call
-        response = ToolResponse(values.text(payload), error=answer.status == _ERROR)
+        response = ToolResponse(values.text(payload), error=_failed(answer))
         note = episode.see(call["name"], call["args"], response)
         if not note:
             return answer
@@ -169,7 +169,9 @@ def _payload(answer: Any) -> Any:
 
 
 def _failed(answer: Any) -> bool:
-    return isinstance(answer, ToolMessage) and answer.status == _ERROR
+    if not isinstance(answer, ToolMessage):
+        return False
+    return answer.status == _ERROR or values.failed(_payload(answer))
 
 
 def _refill(answer: ToolMessage, payload: Any) -> ToolMessage:

@@ -35,9 +35,6 @@ except ImportError as error:
 
 T = TypeVar("T")
 
-_DEFAULT_FAILURE: Final = "An error occurred while running the tool."
-"""How the SDK's own text for a tool that raised begins; it has no flag for errors."""
-
 
 def with_faults(agent: Agent[T], scope: Episode | None = None) -> Agent[T]:
     """Return a copy of an agent whose function tools fail as the scope that holds says.
@@ -49,7 +46,8 @@ def with_faults(agent: Agent[T], scope: Episode | None = None) -> Agent[T]:
         agent: the agent; left as it is.
         scope: the scope or episode to use; by default the one that holds when a tool is called.
     """
-    return agent.clone(tools=[_each(tool, scope, faulty_tool) for tool in _tools(agent)])
+    tools = [_each(tool, scope, faulty_tool) for tool in _tools(agent)]
+    return agent.clone(tools=tools)
 
 
 def faulty_tool(tool: FunctionTool, scope: Episode | None = None) -> FunctionTool:
@@ -91,16 +89,14 @@ def with_memory(agent: Agent[T], memory: ToolMemory) -> Agent[T]:
         agent: the agent; left as it is.
         memory: the memory; a run counts when it happens inside ``with memory.episode()``.
     """
+    tools = [_each(tool, memory, remembering_tool) for tool in _tools(agent)]
     base = agent.instructions
 
     async def instructions(context: Any, current_agent: Agent[T]) -> str:
         text = base(context, current_agent) if callable(base) else base
         return memory.prompt(await text if inspect.isawaitable(text) else text)
 
-    return agent.clone(
-        instructions=instructions,
-        tools=[_each(tool, memory, remembering_tool) for tool in _tools(agent)],
-    )
+    return agent.clone(instructions=instructions, tools=tools)
 
 
 def remembering_tool(tool: FunctionTool, memory: ToolMemory) -> FunctionTool:
@@ -116,7 +112,7 @@ def remembering_tool(tool: FunctionTool, memory: ToolMemory) -> FunctionTool:
             raise
         if episode is None:
             return answer
-        response = ToolResponse(values.text(answer), error=_failed(answer))
+        response = ToolResponse(values.text(answer), error=values.failed(answer))
         note = episode.see(tool.name, _arguments(arguments), response)
         return f"{response.text}\n\n{note}" if note else answer
 
@@ -142,12 +138,8 @@ def _arguments(written: str) -> Mapping[str, Any]:
     return arguments if isinstance(arguments, dict) else {"arguments": arguments}
 
 
-def _failed(answer: Any) -> bool:
-    return isinstance(answer, str) and answer.startswith(_DEFAULT_FAILURE)
-
-
 def _give(payload: Any, error: bool) -> Any:  # noqa: FBT001
     return payload if isinstance(payload, str) else json.dumps(values.plain(payload))
 
 
-_FORM: Final = Form(error=_failed, give=_give, passes=(AgentsException,))
+_FORM: Final = Form(give=_give, passes=(AgentsException,))

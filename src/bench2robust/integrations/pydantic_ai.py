@@ -96,8 +96,9 @@ class MemoryToolset(WrapperToolset[Deps]):
                 raise type(error)(f"{error.message}\n\n{note}") from error
             raise
         payload = _payload(answer)
-        note = episode.see(name, tool_args, ToolResponse(values.text(payload)))
-        return _refill(answer, f"{values.text(payload)}\n\n{note}") if note else answer
+        response = ToolResponse(values.text(payload), error=values.failed(payload))
+        note = episode.see(name, tool_args, response)
+        return _refill(answer, f"{response.text}\n\n{note}") if note else answer
 
 
 def _payload(answer: Any) -> Any:

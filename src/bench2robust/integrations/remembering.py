@@ -138,7 +138,8 @@ class ToolMemory:
             if episode is None:
                 return value
             arguments = {**{str(i): arg for i, arg in enumerate(args)}, **kwargs}
-            response = ToolResponse(values.text(value), error=isinstance(value, Exception))
+            error = isinstance(value, Exception) or values.failed(value)
+            response = ToolResponse(values.text(value), error=error)
             note = episode.see(name, arguments, response)
             return ToolResponse(value, note=note).shown if note and isinstance(value, str) else value
 

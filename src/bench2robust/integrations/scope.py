@@ -31,10 +31,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _no_error(value: Any) -> bool:
-    return False
-
-
 def _payload(payload: Any, error: bool) -> Any:  # noqa: FBT001
     return payload
 
@@ -48,7 +44,7 @@ class Form(NamedTuple):
 
     payload: Callable[[Any], Any] = _same
     """The answer inside what a tool returned."""
-    error: Callable[[Any], bool] = _no_error
+    error: Callable[[Any], bool] = values.failed
     """Whether what a tool returned is an error."""
     give: Callable[[Any, bool], Any] = _payload
     """What a failing tool returns, of a payload and of whether the host is told that it is an error."""

@@ -29,6 +29,13 @@ _NOT_A_QUANTITY: Final = re.compile(
 """Keys of numbers and strings that name something rather than say how much or what it is like."""
 _NOT_EMPTY: Final = re.compile(r"(?:^|_)(?:status|state|type|kind|role|mode|currency|unit)$")
 """Keys of strings that are one of a few: an empty one would be malformed, not incomplete."""
+_FAILED: Final = re.compile(
+    r"\s*(?:error(?:\s*:|\s+\d{3}\b|\s+(?:while|executing|running|calling|in)\b)|an error occurred\b"
+    r"|http(?:/[\d.]+)?[ :]+(?:error )?[45]\d\d\b|unknown field '|required field '|tool '[^']*' timed out\b"
+    r"|\{\s*\"error\"\s*:\s*+(?!null\b|false\b|\"\"))",
+    re.IGNORECASE,
+)
+"""How errors begin that hosts return as if they were answers."""
 _DEEPEST: Final = 6
 _MOST_SHAPES: Final = 20
 """Elements of one list that are looked at."""
@@ -78,6 +85,16 @@ def text(value: Any) -> str:
         return json.dumps(plain(value))
     except (RecursionError, ValueError):  # it holds itself
         return f"<{type(value).__name__}>"
+
+
+def failed(value: Any) -> bool:
+    """Return whether a value is an error, for hosts that have no flag for it.
+
+    Its text begins like one, or it is an object with an ``error`` that says something.
+    """
+    if isinstance(value, str):
+        return _FAILED.match(value) is not None
+    return isinstance(value, dict) and bool(value.get("error"))
 
 
 def rules(value: Any) -> FieldRules | None:
