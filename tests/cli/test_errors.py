@@ -38,7 +38,7 @@ def here(tmp_path, monkeypatch):
     [
         (("run",), "expected a benchmark, got none; give --benchmark, such as --benchmark tau2-retail"),
         (("run", "--benchmark", "toy-libary"), "unknown benchmark='toy-libary'; did you mean 'toy-library'"),
-        ((*RUN, "--agents", "strategc"), "unknown agent='strategc'; did you mean 'strategic'?"),
+        ((*RUN, "--agents", "strategc"), "unknown agent='strategc'; did you mean 'strategic'"),
         ((*RUN, "--modes", "inject-alt"), "unknown mode='inject-alt'; did you mean 'inject_alt'"),
         ((*RUN, "--tasks", "0-8"), "unknown task='8'; known: 0, 1, 2, 3, 4, 5, 6"),
         (
@@ -70,7 +70,7 @@ def here(tmp_path, monkeypatch):
         ((*RUN, "--zzz"), "No such option: --zzz; see `b2r run --help`"),
         (("rum",), "'run'"),
         (("tasks", "lst"), "'list'"),
-        (("table",), "DIR"),
+        (("table",), "RUN..."),
         (("tasks", "list"), "--benchmark"),
         (("table", "."), "expected a run folder, found no manifest.json in path='.'"),
         (("show", ".", "3"), "expected a run folder"),

@@ -161,7 +161,7 @@ def _write_tables(runs: Mapping[str, Path], out: Path) -> None:
     """Print every table, and write each in every format."""
     from bench2robust.evaluation.reproduce import reference_tables
     from bench2robust.evaluation.tables import FORMATS, render, save
-    from bench2robust.evaluation.tables.catalogue import build
+    from bench2robust.evaluation.tables.catalogue import beside_the_papers, build
     from bench2robust.evaluation.tables.rendering import SUFFIXES
 
     from .table import print_table
@@ -170,13 +170,14 @@ def _write_tables(runs: Mapping[str, Path], out: Path) -> None:
     for name, part in reference_tables().items():
         if part not in runs:
             continue
-        made = build(name, [runs[part]], with_paper=True)
-        print_table(build(name, [runs[part]]))
+        made = build(name, [runs[part]])
+        print_table(made)
         typer.echo("")
+        wide = beside_the_papers(made)
         for format_ in FORMATS:
             if format_ == "parquet" and not find_spec("polars"):
                 continue
-            save(render(made, format_), out / f"{name}{SUFFIXES[format_]}")
+            save(render(wide, format_), out / f"{name}{SUFFIXES[format_]}")
 
 
 def _write_report(runs: list[Path], file: Path) -> None:

@@ -14,7 +14,7 @@ from bench2robust.evaluation.study import Study
 
 from . import paper
 from .btm import btm
-from .gap import gap
+from .gap import gap, with_the_papers_slices
 from .main import efficiency, main, transfer
 from .severity import Setting, severity
 from .strategy import errors, strategy
@@ -24,24 +24,33 @@ from .table import Table, beside, side_by_side
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of table."""
+    """One kind of table that is made from one study."""
 
     make: Callable[[Study, Options], Table]
-    papers: tuple[str, ...]
-    """The paper's tables of the same layout."""
     may_differ: Collection[str] = ()
     """In what its runs are meant to differ (`likeness.parts`)."""
 
 
 _KINDS: Final = {
-    "main": Kind(main, ("table1", "table6")),
-    "gap": Kind(gap, ("table5",), ("benchmark",)),
-    "strategy": Kind(strategy, ("table2",)),
-    "btm": Kind(btm, ("table3",)),
-    "errors": Kind(errors, ("table4",)),
-    "transfer": Kind(transfer, ("table7",), ("benchmark",)),
-    "efficiency": Kind(efficiency, ("table15",)),
+    "main": Kind(main),
+    "gap": Kind(gap, ("benchmark",)),
+    "strategy": Kind(strategy),
+    "btm": Kind(btm),
+    "errors": Kind(errors),
+    "transfer": Kind(transfer, ("benchmark",)),
+    "efficiency": Kind(efficiency),
 }
+_PAPERS: Final = {
+    "main": ("table1", "table6"),
+    "gap": ("table5",),
+    "strategy": ("table2",),
+    "btm": ("table3",),
+    "errors": ("table4",),
+    "transfer": ("table7",),
+    "severity": ("table14",),
+    "efficiency": ("table15",),
+}
+"""The paper's tables of the same layout."""
 NAMES: Final = (
     "main",
     "gap",
@@ -78,17 +87,23 @@ def build(
         studies = by_severity(runs, options)
         check_options(studies[0], options)
         table = severity(studies, options)
-        return side_by_side(table, paper.tables()["table14"], "paper's Table 14") if with_paper else table
-    kind = _KINDS[name]
-    study = Study.load(runs, force=options.force, lenient=options.lenient, may_differ=kind.may_differ)
-    check_options(study, options)
-    if name == "gap":
-        return gap(study, options, with_paper=with_paper)
-    table = kind.make(study, options)
-    if not with_paper:
-        return table
-    theirs = [paper.tables()[one] for one in kind.papers]
-    return side_by_side(table, theirs[0], "paper's Table 4") if name == "errors" else beside(table, theirs)
+    else:
+        kind = _KINDS[name]
+        study = Study.load(runs, force=options.force, lenient=options.lenient, may_differ=kind.may_differ)
+        check_options(study, options)
+        table = kind.make(study, options)
+    return beside_the_papers(table) if with_paper else table
+
+
+def beside_the_papers(table: Table) -> Table:
+    """Return a table of `build` with the paper's values: below it, or at its side where rows are the same."""
+    theirs = [paper.tables()[name] for name in _PAPERS[table.name]]
+    if table.name == "gap":
+        return with_the_papers_slices(table)
+    if table.name in ("errors", "severity"):
+        reference = theirs[0].notes[0].partition(",")[0]
+        return side_by_side(table, theirs[0], f"paper's {reference}")
+    return beside(table, theirs)
 
 
 def by_severity(folders: Sequence[Path | str], options: Options | None = None) -> tuple[Study, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -30,13 +31,12 @@ _REAL: Final = {"Retail-3I-shaped": "Retail-3I", "Airline-3I-shaped": "Airline-3
 _SHAPED: Final = "3I-shaped tasks are generated in the shape of the paper's; its own files are not public."
 
 
-def gap(study: Study, options: Options, *, with_paper: bool = False) -> Table:
+def gap(study: Study, options: Options) -> Table:
     """Return Table 5 for the systems of a study: clean, injected, and the difference, by slice.
 
     Args:
         study: runs, also of several benchmarks.
         options: how; the injected mode is ``options.mode``.
-        with_paper: put the paper's rows below, under the slices they are of.
 
     Raises:
         UsageError: a mode is missing.
@@ -59,8 +59,7 @@ def gap(study: Study, options: Options, *, with_paper: bool = False) -> Table:
     reading = f"Δ: {options.mode} minus clean, on the same tasks and seeds."
     shaped = _SHAPED if any(suite in _REAL for suite, _ in slices) else ""
     title = f"Robustness gap ({counted(study)})"
-    table = Table("gap", title, (Column("Model"), *columns), tuple(rows), notes(study, reading, shaped))
-    return _with_paper(table, slices) if with_paper else table
+    return Table("gap", title, (Column("Model"), *columns), tuple(rows), notes(study, reading, shaped))
 
 
 def slice_of(benchmark: str, task: str, intent: str) -> Slice:
@@ -91,15 +90,19 @@ def _cell(own: Study, block: str, mode: Mode) -> Cell:
     return of_difference(paired(clean.sample("passed"), injected.sample("passed")))
 
 
-def _with_paper(table: Table, slices: list[Slice]) -> Table:
-    """Return the table with the paper's rows; slices that only the paper has come behind."""
+def with_the_papers_slices(table: Table) -> Table:
+    """Return a table of `gap` with the paper's rows below, under the slices they are of.
+
+    Slices that only the paper has come behind.
+    """
     theirs = paper.tables()["table5"]
     places = {(suite, name): at for at, (suite, name, _) in enumerate(paper.data()["table5"]["slices"], 1)}
-    wanted = [places.get((_REAL.get(suite, suite), name)) for suite, name in slices]
+    ours = [(column.group, column.name.rpartition(" (")[0]) for column in table.columns[1:]]
+    wanted = [places.get((_REAL.get(suite, suite), name)) for suite, name in ours]
     extra = [at for at in places.values() if at not in wanted]
     columns = table.columns + tuple(theirs.columns[at] for at in extra)
-    rows = [Row(r.cells + (Cell(),) * len(extra), r.section, r.source, r.unit) for r in table.rows]
+    rows = [replace(row, cells=row.cells + (Cell(),) * len(extra)) for row in table.rows]
     for row in theirs.rows:
         cells = [row.cells[0], *(Cell() if at is None else row.cells[at] for at in (*wanted, *extra))]
-        rows.append(Row(tuple(cells), f"{theirs.title}: {row.section}", row.source, row.unit))
-    return Table(table.name, table.title, columns, tuple(rows), table.notes)
+        rows.append(replace(row, cells=tuple(cells), section=f"{theirs.title}: {row.section}"))
+    return replace(table, columns=columns, rows=tuple(rows))
