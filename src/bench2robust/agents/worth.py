@@ -26,9 +26,11 @@ class Worth:
 
     passing: float = 0.05
     """For passing at all, however late: what is left when repetition has eaten the reward of Eq. 2."""
+    step: float = 0.0001
+    """What a step costs at any rate: of two ways worth the same the shorter one is taken."""
     abstaining: float = 1.0
     """For handing over when nothing could work, as a share of what a pass would have been worth."""
 
     def of(self, steps: float, most: int) -> float:
         """Return what a pass is worth after so many steps, with so many identical calls."""
-        return efficiency(steps) * repetition(most) + self.passing
+        return efficiency(steps) * repetition(most) + self.passing - self.step * steps
