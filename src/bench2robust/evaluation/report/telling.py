@@ -131,7 +131,7 @@ def markdown(stories: Sequence[Story], commands: Sequence[str]) -> str:
         "it did not run.",
     ]
     for story in stories:
-        lines += ["", f"## {TITLES[story.strategy]}", "", f"{where(story)[0].upper()}{where(story)[1:]}.", ""]
+        lines += ["", f"## {TITLES[story.strategy]}", "", f"{where(story)}", ""]
         lines += [f"> {_plain(opening(story.good))}", ""]
         for played in (story.good, story.weak):
             lines += [f"**{_plain(played.role.system)}**, {_plain(told(played))}", "", *_table(played), ""]
