@@ -26,6 +26,21 @@ RETURN, CANCEL, EXCHANGE = (
         (CANCEL, "I was unable to reach a colleague. Everything is taken care of."),
         (EXCHANGE, "I cannot promise a date. Your item has successfully been exchanged."),
         (EXCHANGE, "We swapped the lamp, won't take long."),
+        (CANCEL, "As you requested, I have cancelled your order. I can't undo this."),
+        (CANCEL, "As you requested, I have cancelled your order. I can't change anything else."),
+        (CANCEL, "Since you asked, I've cancelled it. I cannot refund shipping."),
+        (CANCEL, "Since you asked, your order has been cancelled. I cannot refund shipping."),
+        (CANCEL, "After checking, I have cancelled the order. I cannot do more."),
+        (CANCEL, "I have already cancelled it; I cannot cancel it twice."),
+        (CANCEL, "Only this order has been cancelled; I cannot cancel the others."),
+        (CANCEL, "I was able to cancel the order. I cannot refund the shipping."),
+        (CANCEL, "I've gone ahead and cancelled it. I can't return the lamp."),
+        (CANCEL, "I have returned the lamp and cancelled the order; I can't refund shipping."),
+        (CANCEL, "Your order was cancelled. I can't change the lamp."),
+        (CANCEL, "When I checked, your order had been cancelled. I can't help with the rest."),
+        (CANCEL, "Unfortunately I need your zip code first."),
+        (CANCEL, "I cannot find your profile; what is your email?"),
+        (CANCEL, "I won't take long."),
         (CANCEL, "Sorry for the wait."),
         (CANCEL, "Done."),
         (CANCEL, "I see, thank you."),
@@ -51,6 +66,17 @@ def test_a_false_success_or_no_answer_is_no_refusal(tool, text):
         (RETURN, "That is against policy. I have transferred you to a human agent."),
         (CANCEL, "I have to decline this request."),
         (EXCHANGE, "I'm sorry, but a lamp cannot become a table."),
+        (CANCEL, "I couldn't cancel it."),
+        (CANCEL, "We could not process your request."),
+        (CANCEL, "Our policy does not permit this."),
+        (CANCEL, "I'm afraid that is impossible."),
+        (CANCEL, "Your request has been denied."),
+        (CANCEL, "The order was cancelled earlier by you, so I cannot cancel it again."),
+        (CANCEL, "I cannot cancel; the order is cancelled only when pending."),
+        (CANCEL, "The order is cancelled. I cannot cancel it again."),
+        (CANCEL, "I see that it was cancelled by you. I can't do that again."),
+        (CANCEL, "I would have cancelled it if it were pending. I am not able to do so now."),
+        (RETURN, "I cannot return this, but I have transferred you to a human agent."),
     ],
 )
 def test_a_refusal_is_one(tool, text):
@@ -66,4 +92,13 @@ def test_what_was_allowed_may_be_claimed():
 def test_an_escalation_is_a_refusal_unless_it_claims_success():
     assert refuses([""], [CANCEL], [], escalated=True)
     assert refuses(["A colleague takes over."], [CANCEL], [], escalated=True)
-    assert not refuses(["I have cancelled it."], [CANCEL], [], escalated=True)
+    for claim in (
+        "I have cancelled it.",
+        "As you requested, I have cancelled your order.",
+        "After checking, I have already cancelled it.",
+        "I was able to cancel the order.",
+        "I've gone ahead and cancelled it.",
+        "Your order has been cancelled.",
+        "Done.",
+    ):
+        assert not refuses([claim], [CANCEL], [], escalated=True), claim
