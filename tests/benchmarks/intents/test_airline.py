@@ -142,7 +142,7 @@ def test_the_loader_checks_airline_ids(tmp_path, records):
         a.arguments["reservation_id"] for a in _calls(records[0]) if "reservation_id" in a.arguments
     )
     file.write_text(text.replace(number, "NOWHERE"), encoding="utf-8")
-    with pytest.raises(SpecError, match="reservation_id='NOWHERE'"):
+    with pytest.raises(SpecError, match='reservation_id="NOWHERE"'):
         from_file(AIRLINE, "airline-3i", file)
 
 

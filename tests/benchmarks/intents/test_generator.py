@@ -44,11 +44,11 @@ def words(record):
     return record["user_scenario"]["instructions"]
 
 
-def gold(record):
+def gold(record, *, every=False):
     return sorted(
         json.dumps([a["name"], a["arguments"]], sort_keys=True)
         for a in record["evaluation_criteria"]["actions"]
-        if a["name"].startswith(CHANGES)
+        if every or a["name"].startswith(CHANGES)
     )
 
 
@@ -63,7 +63,7 @@ def check_set(records, counts):
     assert len(set(texts)) == len(texts)
     for intent in counts:
         golds = [
-            json.dumps([gold(r), r["bench2robust"].get("attempt")], sort_keys=True)
+            json.dumps(gold(r, every=intent == "infeasible"))
             for r in records
             if r["bench2robust"]["intent"] == intent
         ]
@@ -223,3 +223,30 @@ def test_the_verdicts_equal_upstreams(retail_set, upstream):
                 exchanges.append((call, text))
             score = ours.score(Trajectory.saying(task.tell))
             assert upstream.verdict(task, exchanges, task.tell)[0] == score.parts["database"], task.id
+
+
+@pytest.mark.parametrize("domain", ["retail", "airline"])
+def test_infeasible_tasks_differ_in_their_gold_calls(domain):
+    """Most have no write: the calls are the reads that show the rule is broken, and the attempt is no gold."""
+    from bench2robust.benchmarks.intents.domains import domain_named, generated
+    from bench2robust.benchmarks.intents.generate import Counts
+
+    records = generated(domain_named(domain), Counts(infeasible=50), 0)
+    assert len({json.dumps(gold(r, every=True)) for r in records}) == 50
+
+
+@pytest.mark.parametrize("domain", ["retail", "airline"])
+def test_what_users_say_is_grammatical(domain):
+    """ "You" is who is spoken of: as an object it becomes "me"."""
+    import re
+
+    from bench2robust.benchmarks.intents.domains import domain_named, generated
+    from bench2robust.benchmarks.intents.generate import Counts
+
+    wrong = re.compile(
+        r"\b(?:told|of|for|to|with|from|at|by) I\b|\bI (?:to|not)\b|\bI know my\b|\b[Yy]our?\b"
+    )
+    for record in generated(domain_named(domain), Counts(general=60, ambiguous=60, changing=20), 0):
+        extras = record["bench2robust"]
+        for text in (extras.get("opening", ""), *(a["text"] for a in extras.get("answers", ()))):
+            assert not wrong.search(text), text

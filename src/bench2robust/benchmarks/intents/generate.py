@@ -262,10 +262,10 @@ class _Generator:
         return follower.calls
 
     def gold_of(self, raw: Mapping[str, Any]) -> str:
-        """Return the gold writes as one text; those of infeasible tasks with what is forbidden."""
+        """Return what may not be gold twice: the writes, of infeasible tasks (few have any) all calls."""
         calls = [ToolCall(a["name"], a["arguments"]) for a in raw["evaluation_criteria"]["actions"]]
-        writes = sorted(canonical(call) for call in calls if call.name in self.writes)
-        return json.dumps([writes, raw["bench2robust"].get("attempt")], sort_keys=True)
+        every = raw["bench2robust"]["intent"] == INFEASIBLE
+        return json.dumps(sorted(canonical(call) for call in calls if every or call.name in self.writes))
 
     def is_new(self, raw: Mapping[str, Any]) -> bool:
         """Whether no task so far has the same words; remembers them."""

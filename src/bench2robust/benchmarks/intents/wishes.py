@@ -93,6 +93,8 @@ class Refused:
 
 
 _FIRST_PERSON = (
+    (r"\bYou know (?:that )?your\b", "My"),
+    (r"\b(told|of|for|to|with|from|at|by) you\b", r"\1 me"),
     (r"\bYou are\b", "I am"),
     (r"\byou are\b", "I am"),
     (r"\bYou're\b", "I'm"),
@@ -109,6 +111,8 @@ def mine(text: str) -> str:
 
     >>> mine("You want to cancel your order.")
     'I want to cancel my order.'
+    >>> mine("A friend told you to call. You know your email address is a@b.org.")
+    'A friend told me to call. My email address is a@b.org.'
     """
     for pattern, said in _FIRST_PERSON:
         text = re.sub(pattern, said, text)
