@@ -139,6 +139,15 @@ class Verified(Strategic):
 class StrategicVerified(Verified):
     """Strategic, with every decision verified whose grounds a silent corruption could touch."""
 
+    def happened(self, act: Act) -> Steps[bool | None]:
+        """Look twice before a write is taken not to have happened: repeating one that has cannot be undone."""
+        found = yield from super().happened(act)
+        if found is False and act.verify is not None:
+            looks = [part.call for route in act.verify.routes for part in route.parts]
+            if any(self.may_lie(call) for call in looks):
+                found = yield from super().happened(act)
+        return found
+
 
 class BayesVerified(Verified, Bayes):
     """Bayes, with every decision verified whose grounds may be corrupted as far as the filter can tell."""
