@@ -7,14 +7,23 @@ import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 from bench2robust.core.errors import NotInstalledError, SpecError
 
+from . import web
+from .gateway import Gateway
+from .http import Reverse
 from .log import Log
 from .recall import Library, Recall
-from .relay import Relay
+from .relay import End, Relay
+from .remote import Remote
 from .session import Session
 from .spec import ProxySpec
+from .stdio import Process, Standard
+
+if TYPE_CHECKING:
+    import httpx2
 
 
 @dataclass(frozen=True)
@@ -104,11 +113,46 @@ async def _run(place: Place, sessions: Sessions) -> None:
 
 
 async def _serve(place: Place, sessions: Sessions) -> None:
-    from .stdio import Process, Standard
+    if place.listen and place.url:
+        await _reverse(place, sessions)
+    elif place.listen:
+        gateway = Gateway(place.command, sessions)
+        try:
+            await web.listen(gateway, place.address, gateway.path, _say)
+        finally:
+            await gateway.close()
+    elif place.url:
+        async with _http() as client:
+            await _relay(Remote(place.url, client, place.headers), sessions)
+    else:
+        await _relay(await Process.start(place.command), sessions)
 
-    server = await Process.start(place.command)
+
+async def _relay(server: End, sessions: Sessions) -> None:
+    """Serve the client that started us."""
     session = sessions.new()
     try:
         await Relay(await Standard.open(), server, session).run()
     finally:
         session.close()
+
+
+async def _reverse(place: Place, sessions: Sessions) -> None:
+    async with _http() as client:
+        reverse = Reverse(place.url, sessions, client, place.headers)
+        try:
+            await web.listen(reverse, place.address, reverse.path, _say)
+        finally:
+            reverse.close()
+
+
+def _http() -> httpx2.AsyncClient:
+    """Return what sends requests: as long as it takes, for `ProxySpec.timeout` is what ends them."""
+    import httpx2
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
+    return httpx2.AsyncClient(timeout=httpx2.Timeout(None, connect=10.0), limits=limits)
+
+
+def _say(url: str) -> None:
+    print(url, flush=True)  # noqa: T201  # for whoever starts clients

@@ -52,6 +52,7 @@ class Process:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process, self._input, self._output = process, process.stdin, process.stdout
+        self._how = ""
 
     @classmethod
     async def start(cls, command: Sequence[str]) -> Process:
@@ -87,6 +88,8 @@ class Process:
 
     async def finish(self) -> str:
         """Close the server's input, and end it and whatever it started if it does not end by itself."""
+        if self._how:
+            return self._how  # its number may be another process's by now
         self._input.close()
         for number in (None, signal.SIGTERM, signal.SIGKILL):
             if number is not None:
@@ -98,9 +101,9 @@ class Process:
             break
         self._signal(signal.SIGKILL)
         code = self._process.returncode
-        return (
-            f"was ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
-        )
+        killed = code is not None and code < 0
+        self._how = f"was ended by signal {-(code or 0)}" if killed else f"ended with status {code}"
+        return self._how
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
