@@ -576,21 +576,6 @@ class TestRecords:
         injector = scope._injector
         assert len(injector._young) + len(injector._old) <= 2 * keyed._MOST_CONTENTS
 
-    @pytest.mark.slow
-    def test_memory_is_flat_over_a_million_calls(self):
-        from pathlib import Path
-
-        def resident():
-            return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 2**20
-
-        with faults("severe", keep=1000, **ALWAYS):
-            for i in range(50_000):
-                get_order(str(i))
-            before = resident()
-            for i in range(1_000_000):
-                get_order(str(i))
-            assert resident() - before < 4
-
 
 BAD = [
     ({"profile": "sever"}, "did you mean 'severe'"),

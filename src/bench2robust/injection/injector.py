@@ -47,17 +47,13 @@ class _Tool:
 class _Pending:
     """A call between its draw and its delivery."""
 
-    __slots__ = (
-        "answer", "block", "call", "corrupted", "drawn", "noise", "ordinal", "place", "tool", "withheld",
-    )  # fmt: skip
+    __slots__ = ("answer", "block", "call", "corrupted", "drawn", "noise", "ordinal", "tool", "withheld")
 
     def __init__(self, call: ToolCall, tool: _Tool, ordinal: int) -> None:
         self.call = call
         self.tool = tool
         self.ordinal = ordinal
         self.drawn: NoiseType | None = None
-        self.place = ordinal
-        """Which of the tool's streams the call draws from."""
         self.block = b""
         """The bytes of the draw; what else the fault needs comes from the same stream."""
         self.answer: ToolResponse | None = None
@@ -155,12 +151,12 @@ class Injector:
         self._specs[tool.name] = tool
         self._tools.pop(tool.name, None)
 
-    def _place(self, pending: _Pending) -> int:
-        """Return which of the tool's streams a call draws from: the one of its ordinal.
+    def _block(self, pending: _Pending, series: Series) -> bytes:
+        """Return the bytes that a call draws from: those of its ordinal.
 
-        A subclass whose calls overlap in any order may go by what is called instead.
+        A subclass whose calls overlap in any order may go by what is called instead, here and in `_rest`.
         """
-        return pending.ordinal
+        return series.block(pending.ordinal)
 
     def _rules(self, name: str, true: ToolResponse) -> FieldRules | None:
         """Return what a silent corruption may touch in a response; None for nothing.
@@ -187,8 +183,7 @@ class Injector:
         if tool.answer is not None:
             pending.answer = tool.answer
         elif tool.series is not None and tool.draw is not None:
-            pending.place = place = self._place(pending)
-            pending.block = block = tool.series.block(place)
+            pending.block = block = self._block(pending, tool.series)
             pending.drawn = drawn = tool.draw(unit(block[:8]))
             if drawn in self._rejects and self._allowed(pending):
                 pending.noise = drawn
@@ -273,7 +268,7 @@ class Injector:
     def _rest(self, pending: _Pending) -> Draws:
         """Return the numbers of the call's stream that follow the draw of the noise type."""
         assert pending.tool.series is not None
-        return pending.tool.series.after_first(pending.place, pending.block)
+        return pending.tool.series.after_first(pending.ordinal, pending.block)
 
     def _failure(self, pending: _Pending, true: str) -> ToolResponse:
         """Return the answer for an observable type; `true` is what *malformed_response* may garble."""

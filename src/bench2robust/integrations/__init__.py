@@ -6,7 +6,8 @@ of its own that is imported only by who uses that framework.
 
 from .delivery import Delivery, Failure, Hang, Raised, Returned, ToolFailure
 from .describing import Description, domain_of
-from .scope import Episode, Faults, Form, Tool, current, faults
+from .hosting import Form, Tool
+from .scope import Episode, Faults, current, faults
 from .spec import FaultSpec
 from .wrapping import inject
 

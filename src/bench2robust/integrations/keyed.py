@@ -11,16 +11,24 @@ them gets it is the host's doing (`Limits.unlimited` leaves nothing to it).
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bench2robust.core.domain import FieldRules
-from bench2robust.core.tools import ToolCall, ToolResponse
+from bench2robust.core.randomness import Draws, encode
+from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
 from bench2robust.injection import Injector
 
 from . import values
 
+if TYPE_CHECKING:
+    from bench2robust.core.randomness import Series
+    from bench2robust.injection.injector import _Pending, _Tool
+
+_BYTES: Final = 8
+"""Of a draw."""
 _PLAIN: Final = frozenset((str, int, float, bool, type(None)))
 _MOST_CONTENTS: Final = 1 << 13
 """Different calls that are remembered at least; of older ones the occurrences start anew."""
@@ -30,7 +38,20 @@ _set = object.__setattr__
 class Asked(ToolCall):
     """A call as it was made. Its repr names the arguments and shows none of them, for they may be secrets."""
 
-    __slots__ = ()
+    __slots__ = ("before", "block", "written")
+
+    before: int
+    block: bytes
+    written: str
+
+    @classmethod
+    def of(cls, name: str, content: Content, draw: tuple[bytes, int] = (b"", 0)) -> Asked:
+        """Return the call that has a draw."""
+        call = cls(name, content[0])
+        _set(call, "written", content[1])
+        _set(call, "block", draw[0])
+        _set(call, "before", draw[1])
+        return call
 
     def __repr__(self) -> str:
         return f"ToolCall({self.name!r}, arguments hidden: {', '.join(self.arguments) or 'none'})"
@@ -93,19 +114,22 @@ class Answer(ToolResponse):
         return hash((self.text, self.error, self.note))
 
 
-def kept(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return arguments as a record may hold them: nobody can change them, and no object lives on in them."""
+Content = tuple[Mapping[str, Any], str]
+"""Arguments as a record may hold them, and the text that is the same for equal ones, in any process."""
+
+
+def content(arguments: Mapping[str, Any]) -> Content:
+    """Return what is called: nobody can change it, and no object lives on in it."""
     for value in arguments.values():
         if type(value) not in _PLAIN:
-            return {name: _kept(value) for name, value in arguments.items()}
-    return arguments
-
-
-def _kept(value: Any) -> Any:
+            break
+    else:
+        return arguments, repr(arguments) if len(arguments) == 1 else repr(sorted(arguments.items()))
     try:
-        return values.plain(value, _unknown)
+        kept = {name: values.plain(value, _unknown) for name, value in arguments.items()}
     except RecursionError:
-        return _unknown(value)
+        kept = {name: _unknown(value) for name, value in arguments.items()}
+    return kept, json.dumps(kept, sort_keys=True)
 
 
 def _unknown(value: Any) -> str:
@@ -113,36 +137,87 @@ def _unknown(value: Any) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _content(call: ToolCall) -> bytes:
-    """Return the same bytes for equal calls, in any process."""
-    arguments = call.arguments
-    for value in arguments.values():
-        if type(value) not in _PLAIN:
-            written = json.dumps(arguments, sort_keys=True)
-            break
-    else:
-        written = repr(sorted(arguments.items())) if len(arguments) > 1 else repr(arguments)
-    return blake2b(f"{call.name}{written}".encode(errors="replace"), digest_size=8).digest()
+class Known:
+    """A tool that was met, ready to be drawn for."""
+
+    __slots__ = ("clean", "salt", "state", "tool")
+
+    def __init__(self, tool: _Tool, path: tuple[int, str, str, str], clean: float) -> None:
+        self.tool = tool
+        self.state = blake2b(encode(path), digest_size=_BYTES)
+        self.salt = hash(path[-1])
+        self.clean = (math.ceil(clean * 2**53) << 11).to_bytes(_BYTES + 1, "big")
+        """The least draw that is not clean, one byte longer than draws are: that of 1.0 does not fit."""
 
 
 class KeyedInjector(Injector):
     """An injector whose draws go by content and occurrence, and which finds places to corrupt by itself.
 
-    Not safe for threads by itself: `scope.Episode` holds a lock around its two steps.
+    Not safe for threads by itself: `scope.Episode` holds a lock around each step.
     """
 
-    _young: dict[bytes, int] | None = None
-    _old: Mapping[bytes, int]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._known: dict[str, Known] = {}
+        self._young: dict[int, int] = {}
+        self._old: Mapping[int, int] = {}
 
-    def _place(self, pending: Any) -> int:
-        content = _content(pending.call)
-        if self._young is None or len(self._young) >= _MOST_CONTENTS:
-            self._old, self._young = self._young or {}, {}
-        seen = self._young.get(content)
-        if seen is None:
-            seen = self._old.get(content, 0)
-        self._young[content] = seen + 1
-        return int.from_bytes(content, "big") << 32 | seen
+    @property
+    def calls(self) -> int:
+        """Calls that were answered."""
+        return self._delivered
+
+    def meet(self, spec: ToolSpec) -> Known:
+        """Let a tool exist, and return what is known of it."""
+        known = self._known.get(spec.name)
+        if known is None:
+            self.offer(spec)
+            tool = self._tools[spec.name] = self._meet(spec.name)
+            clean = self._spec.profile.table(spec.name).clean
+            known = Known(tool, (self._seed, self._task, "noise", spec.name), clean)
+            self._known[spec.name] = known
+        return known
+
+    def draw(self, known: Known, written: str) -> tuple[bytes, int]:
+        """Return the draw of a call, and how often just that was called before."""
+        key = known.salt ^ hash(written)
+        young = self._young
+        before = young.get(key)
+        if before is None:
+            before = self._old.get(key, 0)
+            if len(young) >= _MOST_CONTENTS:
+                self._old, self._young = young, {}
+                young = self._young
+        young[key] = before + 1
+        state = known.state.copy()
+        state.update(f"{before} {written}".encode("utf-8", "surrogatepass"))
+        return state.digest(), before
+
+    def ordinal(self, known: Known, block: bytes) -> int:
+        """Take the ordinal of a call that is clean for sure; -1 for one that `call` has to answer."""
+        tool = known.tool
+        if tool.answer is not None or tool.draw is None or b"\0" + block >= known.clean:
+            return -1
+        ordinal = tool.calls
+        tool.calls = ordinal + 1
+        return ordinal
+
+    def passed(self, known: Known) -> int:
+        """Count the answer of a call that was clean for sure; return its index."""
+        known.tool.in_a_row = 0
+        index = self._delivered
+        self._delivered = index + 1
+        return index
+
+    def _block(self, pending: _Pending, series: Series) -> bytes:
+        call = pending.call
+        assert isinstance(call, Asked)
+        return call.block
+
+    def _rest(self, pending: _Pending) -> Draws:
+        call = pending.call
+        assert isinstance(call, Asked)
+        return Draws(self._seed, self._task, "fault", call.name, call.before, call.written)
 
     def _rules(self, name: str, true: ToolResponse) -> FieldRules | None:
         rules = super()._rules(name, true)

@@ -18,8 +18,9 @@ from bench2robust.core.errors import NotInstalledError
 from bench2robust.core.tools import ToolResponse, ToolSpec
 
 from . import values
+from .hosting import Form, Tool
 from .remembering import ToolMemory
-from .scope import Episode, Form, Tool, current
+from .scope import Episode, current
 
 try:
     from langchain.agents.middleware import AgentMiddleware
@@ -54,7 +55,7 @@ class FaultMiddleware(AgentMiddleware[Any, Any, Any]):
         episode = self._scope or current()
         if episode is None:
             return handler(request)
-        return episode.call(_tool(request), request.tool_call["args"], lambda: handler(request))
+        return episode.call(_tool(request), dict(request.tool_call["args"]), handler, request)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[Any]]
@@ -63,7 +64,7 @@ class FaultMiddleware(AgentMiddleware[Any, Any, Any]):
         episode = self._scope or current()
         if episode is None:
             return await handler(request)
-        return await episode.acall(_tool(request), request.tool_call["args"], lambda: handler(request))
+        return await episode.acall(_tool(request), dict(request.tool_call["args"]), handler, request)
 
 
 class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):

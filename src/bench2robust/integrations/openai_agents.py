@@ -20,8 +20,9 @@ from bench2robust.core.errors import NotInstalledError, SpecError
 from bench2robust.core.tools import ToolResponse, ToolSpec
 
 from . import values
+from .hosting import Form, Tool
 from .remembering import ToolMemory
-from .scope import Episode, Form, Tool, current
+from .scope import Episode, current
 
 try:
     from agents.tool import maybe_invoke_function_tool_failure_error_function

@@ -15,8 +15,9 @@ from bench2robust.core.errors import NotInstalledError
 from bench2robust.core.tools import ToolResponse, ToolSpec
 
 from . import values
+from .hosting import Form, Tool
 from .remembering import ToolMemory
-from .scope import Episode, Form, Tool, current
+from .scope import Episode, current
 
 try:
     from pydantic_ai import RunContext
@@ -57,7 +58,7 @@ class FaultToolset(WrapperToolset[Deps]):
             ToolSpec(name, definition.description or "", definition.parameters_json_schema), _FORM
         )
         inner = self.wrapped
-        return await episode.acall(described, tool_args, lambda: inner.call_tool(name, tool_args, ctx, tool))
+        return await episode.acall(described, dict(tool_args), inner.call_tool, name, tool_args, ctx, tool)
 
 
 @dataclass

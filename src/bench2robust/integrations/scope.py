@@ -7,76 +7,22 @@ a scope can also be passed by hand. Nothing else is shared.
 from __future__ import annotations
 
 import threading
-from asyncio import CancelledError
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from types import CoroutineType, TracebackType
-from typing import Any, Final, NamedTuple, Self, Unpack
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, NamedTuple, Self, Unpack, cast
 
 from bench2robust.core.episode import Assignment, Trajectory
 from bench2robust.core.errors import UsageError
 from bench2robust.core.noise import NoiseType
-from bench2robust.core.tools import CallRecord, ToolCall, ToolKind, ToolResponse, ToolSpec
+from bench2robust.core.tools import CallRecord, ToolCall, ToolResponse
 
-from . import values
-from .delivery import TEXT, Delivery, Failure, Way, adeliver, deliver
-from .keyed import Answer, Asked, KeyedInjector, kept
+from .delivery import TEXT, Failure, Way, adeliver, deliver
+from .hosting import Running, Tool, finished, own
+from .keyed import Answer, Asked, KeyedInjector, Known, content
 from .spec import FaultSpec, Options, Profile
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _payload(payload: Any, error: bool) -> Any:  # noqa: FBT001
-    return payload
-
-
-def _keep_value(value: Any, payload: Any) -> Any:
-    return payload
-
-
-class Form(NamedTuple):
-    """How a host wraps what its tools answer; the default is a host that does not."""
-
-    payload: Callable[[Any], Any] = _same
-    """The answer inside what a tool returned."""
-    error: Callable[[Any], bool] = values.failed
-    """Whether what a tool returned is an error."""
-    give: Callable[[Any, bool], Any] = _payload
-    """What a failing tool returns, of a payload and of whether the host is told that it is an error."""
-    refill: Callable[[Any, Any], Any] = _keep_value
-    """What a tool returned, with another payload in it."""
-    passes: tuple[type[BaseException], ...] = ()
-    """What tools of the host raise without having failed, such as to ask a human first. It passes through as
-    if the call had been cancelled."""
-
-
-PLAIN: Final = Form()
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A tool of a host."""
-
-    spec: ToolSpec
-    form: Form = PLAIN
-    delivery: Delivery | None = None
-    """How this tool's failures are delivered; the episode's own delivery comes first."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.spec.name
-
-    @classmethod
-    @lru_cache(maxsize=4096)
-    def named(cls, name: str, kind: ToolKind = ToolKind.READ, form: Form = PLAIN) -> Tool:
-        """Return a tool of which only this is known."""
-        return cls(ToolSpec(name, "", {}, kind), form)
 
 
 class _Inside(NamedTuple):
@@ -95,33 +41,10 @@ def current() -> Episode | None:
     return None if inside is None else inside.episode
 
 
-class _Pending:
-    """A call between its question and its answer; releases the episode's lock while the tool runs."""
-
-    __slots__ = ("answer", "form", "lock", "raised", "value")
-
-    def __init__(self, lock: threading.RLock, form: Form) -> None:
-        self.lock, self.form = lock, form
-        self.value: Any = None
-        self.raised: Exception | None = None
-        self.answer: Answer | None = None
-
-    def returned(self, value: Any) -> Answer:
-        if type(value) is CoroutineType:
-            value.close()
-            raise UsageError(
-                "expected a tool that answers, got one that returns a coroutine; make it async def"
-            )
-        self.value = value
-        self.answer = answer = Answer.of(self.form.payload(value), error=self.form.error(value))
-        return answer
-
-    def failed(self, error: Exception) -> Answer:
-        if isinstance(error, (CancelledError, *self.form.passes)):
-            raise error
-        self.raised = error
-        self.answer = answer = Answer.of(str(error) or type(error).__name__, error=True)
-        return answer
+Lock = threading.RLock
+_Clean = tuple[int, int, Tool, Mapping[str, Any], Any]
+"""A record that nobody has looked at yet: index, ordinal, tool, arguments, and what the tool returned or the
+`Answer` for what it raised."""
 
 
 class Episode:
@@ -142,14 +65,10 @@ class Episode:
         self.spec, self.task = spec, task
         self.assignment: Assignment = spec.assignment(task, spec.seed)
         """The scenario, and what it blocks."""
-        self.records: deque[CallRecord] = deque(maxlen=spec.keep)
-        """The newest records, in the order in which answers came; see `FaultSpec.keep`."""
-        self.calls = 0
-        """Calls that were answered, those of which no record is kept any more included."""
         self.delivered: Counter[tuple[str, str]] = Counter()
         """How often each tool failed in which way: (tool, noise type or ``blocked``)."""
-        self._lock = threading.RLock()
-        self._met: set[str] = set()
+        self._kept: deque[CallRecord | _Clean] = deque(maxlen=spec.keep)
+        self._lock = Lock()
         self._injector = KeyedInjector(
             spec.injection,
             spec.seed,
@@ -178,51 +97,96 @@ class Episode:
         """The tools that always fail in this episode."""
         return self._injector.blocked
 
+    @property
+    def calls(self) -> int:
+        """Calls that were answered, those of which no record is kept any more included."""
+        return self._injector.calls
+
+    @property
+    def records(self) -> deque[CallRecord]:
+        """The newest records, in the order in which answers came; see `FaultSpec.keep`."""
+        with self._lock:
+            made = (self._made(kept) if isinstance(kept, tuple) else kept for kept in self._kept)
+            records = deque(made, self.spec.keep)
+            self._kept = cast("deque[CallRecord | _Clean]", records)
+        return records
+
     def drain(self) -> list[CallRecord]:
         """Hand over the records that are kept, and forget them."""
         with self._lock:
             records = list(self.records)
-            self.records.clear()
+            self._kept.clear()
         return records
 
     def trajectory(self, ended: str = "done") -> Trajectory:
         """Return what `bench2robust.measures` and `bench2robust.memory` read: the records that are kept."""
         return Trajectory(records=list(self.records), steps=self.calls, ended=ended)
 
-    def call(self, tool: Tool | str, arguments: Mapping[str, Any], run: Callable[[], Any]) -> Any:
+    def call(
+        self,
+        tool: Tool | str,
+        arguments: Mapping[str, Any],
+        run: Callable[..., Any],
+        /,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         """Answer a call of a tool.
 
         Args:
             tool: the tool, or its name.
-            arguments: by name; what is called decides, with the seed and the task, what fails.
+            arguments: by name; what is called decides, with the seed and the task, what fails. Not to be changed
+                afterwards.
             run: calls the real tool; called at most once, without the lock. What it raises is the tool's own
                 failure, is recorded and reaches the caller.
+            args: what `run` is given.
+            kwargs: what `run` is given by name.
 
         Returns:
             What the tool returned, or what was delivered instead.
         """
         tool = tool if isinstance(tool, Tool) else Tool.named(tool)
-        pending = _Pending(self._lock, tool.form)
+        asked = content(arguments)
+        injector = self._injector
+        with self._lock:
+            known = injector.meet(tool.spec)
+            draw = injector.draw(known, asked[1])
+            ordinal = injector.ordinal(known, draw[0])
+        if ordinal >= 0:
+            try:
+                value = finished(run(*args, **kwargs))
+            except Exception as error:
+                self._clean(known, ordinal, tool, asked[0], own(error, tool))
+                raise
+            self._clean(known, ordinal, tool, asked[0], value)
+            return value
+        running = Running(self._lock, tool)
 
         def execute(_: ToolCall) -> ToolResponse:
-            pending.lock.release()
+            running.lock.release()
             try:
-                return pending.returned(run())
+                return running.returned(run(*args, **kwargs))
             except Exception as error:
-                return pending.failed(error)
+                return running.failed(error)
             finally:
-                pending.lock.acquire()
+                running.lock.acquire()
 
         with self._lock:
-            delivered = self._injector.call(self._ask(tool, arguments), execute)
+            delivered = injector.call(Asked.of(tool.name, asked, draw), execute)
             record = self._take(tool.name)
-        failure = self._failure(record, pending, delivered)
+        failure = self._failure(record, running, delivered)
         if failure is None:
-            return self._result(record, pending, delivered)
+            return running.result(record, delivered)
         return deliver(self._way(tool, failure), failure, tool.form.give)
 
     async def acall(
-        self, tool: Tool | str, arguments: Mapping[str, Any], run: Callable[[], Awaitable[Any]]
+        self,
+        tool: Tool | str,
+        arguments: Mapping[str, Any],
+        run: Callable[..., Awaitable[Any]],
+        /,
+        *args: Any,
+        **kwargs: Any,
     ) -> Any:
         """Answer a call of a tool that is awaited; otherwise the same as `call`.
 
@@ -230,65 +194,82 @@ class Episode:
         called again; one that is cancelled while a failure hangs has been answered, and keeps its record.
         """
         tool = tool if isinstance(tool, Tool) else Tool.named(tool)
-        pending = _Pending(self._lock, tool.form)
+        asked = content(arguments)
+        injector = self._injector
+        with self._lock:
+            known = injector.meet(tool.spec)
+            draw = injector.draw(known, asked[1])
+            ordinal = injector.ordinal(known, draw[0])
+        if ordinal >= 0:
+            try:
+                value = await run(*args, **kwargs)
+            except Exception as error:
+                self._clean(known, ordinal, tool, asked[0], own(error, tool))
+                raise
+            self._clean(known, ordinal, tool, asked[0], value)
+            return value
+        running = Running(self._lock, tool)
 
         async def execute(_: ToolCall) -> ToolResponse:
-            pending.lock.release()
+            running.lock.release()
             try:
-                return pending.returned(await run())
-            except Exception as error:  # it is the tool's own, and raised again
-                return pending.failed(error)
+                return running.returned(await run(*args, **kwargs))
+            except Exception as error:
+                return running.failed(error)
             finally:
-                pending.lock.acquire()
+                running.lock.acquire()
 
         with self._lock:
-            delivered = await self._injector.acall(self._ask(tool, arguments), execute)
+            delivered = await injector.acall(Asked.of(tool.name, asked, draw), execute)
             record = self._take(tool.name)
-        failure = self._failure(record, pending, delivered)
+        failure = self._failure(record, running, delivered)
         if failure is None:
-            return self._result(record, pending, delivered)
+            return running.result(record, delivered)
         return await adeliver(self._way(tool, failure), failure, tool.form.give)
 
-    def _ask(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolCall:
-        """Return the call as the injector is asked; the lock is held."""
-        if tool.name not in self._met:
-            self._met.add(tool.name)
-            self._injector.offer(tool.spec)
-        return Asked(tool.name, kept(arguments))
+    def _clean(
+        self, known: Known, ordinal: int, tool: Tool, arguments: Mapping[str, Any], value: Any
+    ) -> None:
+        """Keep the record of a call that was clean for sure."""
+        with self._lock:
+            record = (self._injector.passed(known), ordinal, tool, arguments, value)
+            self._kept.append(record)
+        if self.spec.on_record is not None:
+            made = self._made(record)
+            with self._lock:
+                if self._kept and self._kept[-1] is record:
+                    self._kept[-1] = made
+            self.spec.on_record(made)
+
+    def _made(self, record: _Clean) -> CallRecord:
+        """Return the record that was only noted down."""
+        index, ordinal, tool, arguments, value = record
+        answer = value
+        if type(value) is not Answer:
+            answer = Answer.of(tool.form.payload(value), error=tool.form.error(value))
+        kind = ToolCall if self.spec.show_arguments else Asked
+        return CallRecord(index, kind(tool.name, arguments), ordinal, answer, answer, NoiseType.CLEAN)
 
     def _take(self, name: str) -> CallRecord:
         """Take the record of the call that was just answered; the lock is held."""
         record = self._injector.records.pop()
-        self.calls += 1
         if record.injected:
             self.delivered[name, "blocked" if record.blocked else str(record.noise)] += 1
             if not record.blocked:
                 record.delivered = Answer(record.delivered.text, record.delivered.error)
         if self.spec.show_arguments:
             record.call = ToolCall(record.call.name, record.call.arguments)
-        self.records.append(record)
+        self._kept.append(record)
         return record
 
-    def _failure(self, record: CallRecord, pending: _Pending, delivered: ToolResponse) -> Failure | None:
+    def _failure(self, record: CallRecord, running: Running, delivered: ToolResponse) -> Failure | None:
         """Return the failure that was injected; None for an answer of the tool, changed or not."""
         if self.spec.on_record is not None:
             self.spec.on_record(record)
-        if delivered is pending.answer or record.noise.silent:
+        if delivered is running.answer or record.noise.silent:
             return None
         noise = None if record.blocked else NoiseType(record.noise)
         return Failure(record.call.name, delivered.text, noise)
-
-    def _result(self, record: CallRecord, pending: _Pending, delivered: ToolResponse) -> Any:
-        if delivered is pending.answer:
-            if pending.raised is None:
-                return pending.value
-            try:
-                raise pending.raised
-            finally:
-                pending.raised = None  # or the exception and this frame would hold each other
-        assert pending.answer is not None
-        payload = values.changed(pending.answer.payload, record.corrupted, delivered.text)
-        return pending.form.refill(pending.value, payload)
 
     def _way(self, tool: Tool, failure: Failure) -> Way:
         delivery = self.spec.delivery or tool.delivery

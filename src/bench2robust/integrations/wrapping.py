@@ -11,7 +11,8 @@ from bench2robust.core.errors import SpecError, UnknownNameError, UsageError
 from bench2robust.core.tools import ToolKind, ToolSpec
 
 from .delivery import Delivery
-from .scope import Episode, Tool, current
+from .hosting import Tool
+from .scope import Episode, current
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -93,7 +94,7 @@ def _synchronous(
         episode = scope or current()
         if episode is None:
             return tool(*args, **kwargs)
-        return episode.call(target, arguments.of(args, kwargs), lambda: tool(*args, **kwargs))
+        return episode.call(target, arguments.of(args, kwargs), tool, *args, **kwargs)
 
     return wrapper
 
@@ -106,7 +107,7 @@ def _asynchronous(
         episode = scope or current()
         if episode is None:
             return await tool(*args, **kwargs)
-        return await episode.acall(target, arguments.of(args, kwargs), lambda: tool(*args, **kwargs))
+        return await episode.acall(target, arguments.of(args, kwargs), tool, *args, **kwargs)
 
     return wrapper
 
