@@ -194,10 +194,10 @@ def resident() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def growth(calls: int) -> float:
-    """Return by how many MiB the process grows over different calls in one episode with its default limits."""
+def growth(calls: int, profile: str = "severe") -> float:
+    """Return by how many MiB the process grows over different calls in one episode."""
     tool = inject(get_order)
-    with faults("severe", **ALWAYS):
+    with faults(profile, **ALWAYS):
         for i in range(40_000):
             tool(f"#{i}")
         before = resident()

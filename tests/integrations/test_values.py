@@ -143,7 +143,8 @@ def test_ids_dates_and_states_are_left_alone():
         }
     )
     assert set(found.numeric) == {"price", "count", "items.*.price"}
-    assert set(found.critical) == {"$", "name", "items", "items.*"}
+    assert set(found.critical) == {"name", "items"}
+    assert values.rules([{"a": {"b": 1}}]).critical == ("$", "*.a")
 
 
 @pytest.mark.parametrize(

@@ -119,13 +119,18 @@ def rules(value: Any) -> FieldRules | None:
                 continue
             if isinstance(item, int | float | Decimal):
                 numeric[pattern] = None
-            elif isinstance(item, Mapping | list | tuple) or (
-                isinstance(item, str) and path and not _NOT_EMPTY.search(key)
-            ):
+            elif _may_be_empty(item, path) and not (isinstance(item, str) and _NOT_EMPTY.search(key)):
                 critical[pattern] = None
     except RecursionError:
         return None
     return FieldRules(critical=tuple(critical), numeric=tuple(numeric))
+
+
+def _may_be_empty(item: Any, path: tuple[str, ...]) -> bool:
+    """Return whether an empty one would be incomplete, not malformed: no whole record ever has no fields."""
+    if isinstance(item, Mapping):
+        return bool(path) and path[-1] != "*"
+    return isinstance(item, list | tuple) or (isinstance(item, str) and bool(path))
 
 
 def _walk(
