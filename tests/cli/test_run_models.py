@@ -281,7 +281,7 @@ def test_killed_while_the_episodes_are_put_in_their_places(serve_policy, b2r, tm
 
 def test_serving_bad_input_is_one_line(capsys):
     for given, says in (
-        (("--policy", "strategc"), "unknown agent='strategc'; did you mean 'strategic'?"),
+        (("--policy", "strategc"), "unknown agent='strategc'; did you mean 'strategic'"),
         (
             ("--policy", "omniscient"),
             "expected a policy that goes by what it is told, got policy='omniscient'",
