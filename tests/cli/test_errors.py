@@ -94,10 +94,10 @@ def test_without_tau2_it_says_how_to_get_it(here, capsys, monkeypatch, arguments
     from bench2robust.benchmarks import tau2
 
     monkeypatch.setitem(sys.modules, "tau2", None)  # as where it is not installed
-    registry.load.cache_clear()
+    registry._load.cache_clear()
     tau2.retail.cache_clear()
     assert exit_code(arguments) == 2
-    registry.load.cache_clear()
+    registry._load.cache_clear()
     err = capsys.readouterr().err
     assert err == "error: expected τ²-bench, found no package name='tau2'; run `b2r setup tau2`\n"
 

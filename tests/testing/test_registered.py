@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 
 import pytest
 
@@ -59,7 +58,6 @@ def test_a_benchmark_whose_package_is_missing_is_skipped(name, package, monkeypa
     monkeypatch.setattr(importlib.util, "find_spec", hidden)
     monkeypatch.setattr(bfcl.provider, "entries", bfcl.provider.entries.__wrapped__)
     monkeypatch.setattr(bfcl.benchmark, "entries", bfcl.provider.entries)
-    monkeypatch.setattr(registry, "load", registry.load.__wrapped__)
-    monkeypatch.setattr(sys.modules[__name__], "load", registry.load)
+    monkeypatch.setattr(registry, "_load", registry._load.__wrapped__)
     with pytest.raises(pytest.skip.Exception, match="run `b2r setup bfcl`"):
         checked(name, 3)

@@ -27,20 +27,28 @@ _NOT_NEEDED = "the reference agent passes without it"
 _ONLY_S3 = ScenarioSpec(Mix(0, 0, 100))
 
 
-@cache
 def certify(benchmark: str) -> Mapping[str, Eligibility]:
     """Return what every task of a benchmark is eligible for, by task id (computed once in a process)."""
+    return _certify(benchmark, registry.stamps(benchmark))
+
+
+def eligibility(benchmark: str, task: str) -> Eligibility:
+    """Return what one task is eligible for (computed once in a process, and only for tasks asked about)."""
+    return _eligibility(benchmark, task, registry.stamps(benchmark))
+
+
+@cache
+def _certify(benchmark: str, _: registry.Stamps) -> Mapping[str, Eligibility]:
     return {task.id: eligibility(benchmark, task.id) for task in registry.load(benchmark).tasks()}
 
 
 @cache
-def eligibility(benchmark: str, task: str) -> Eligibility:
-    """Return what one task is eligible for (computed once in a process, and only for tasks asked about)."""
-    return certify_task(registry.load(benchmark), _tasks(benchmark)[task])
+def _eligibility(benchmark: str, task: str, stamps: registry.Stamps) -> Eligibility:
+    return certify_task(registry.load(benchmark), _tasks(benchmark, stamps)[task])
 
 
 @cache
-def _tasks(benchmark: str) -> Mapping[str, Task]:
+def _tasks(benchmark: str, _: registry.Stamps) -> Mapping[str, Task]:
     return {task.id: task for task in registry.load(benchmark).tasks()}
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from inspect import signature
+from pathlib import Path
 
 from bench2robust.core.errors import B2RError, BenchmarkError, SpecError, UnknownNameError
 from bench2robust.core.ports import Benchmark
@@ -30,9 +31,11 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(_plugins()))
 
 
-@cache
+Stamps = tuple[tuple[int, ...], ...]
+
+
 def load(name: str) -> Benchmark:
-    """Return the benchmark of that name, the same object every time.
+    """Return the benchmark of that name, the same object every time (another one when its files change).
 
     Raises:
         UnknownNameError: nothing is registered under the name.
@@ -40,6 +43,25 @@ def load(name: str) -> Benchmark:
         NotInstalledError: what the benchmark needs is not installed.
         BenchmarkError: the plugin itself is broken.
     """
+    return _load(name, stamps(name))
+
+
+def stamps(name: str) -> Stamps:
+    """Return what changes with the files that a name holds after its colon: two loads of equal ones are one."""
+    parts = name.partition(":")[2].split("@")
+    return tuple(found for part in parts if part and (found := _stamp(Path(part))))
+
+
+def _stamp(file: Path) -> tuple[int, ...]:
+    try:
+        found = file.stat()
+    except (OSError, ValueError):  # no file, which is for the benchmark to say
+        return ()
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
+
+
+@cache
+def _load(name: str, _: Stamps) -> Benchmark:
     plugins = _plugins()
     plain, colon, argument = name.partition(":")
     if plain not in plugins:

@@ -45,13 +45,13 @@ def test_the_command_says_it_too(without, capsys):
     from bench2robust.cli.main import exit_code
     from bench2robust.evaluation import registry
 
-    registry.load.cache_clear()
+    registry._load.cache_clear()
     without("bfcl_eval")
     assert exit_code(["run", "--benchmark", "bfcl-multi-turn", "--out", "nowhere"]) == 2
     expected = "error: expected BFCL, found no package name='bfcl_eval'; run `b2r setup bfcl`\n"
     assert capsys.readouterr().err == expected
     assert not Path("nowhere").exists()
-    registry.load.cache_clear()
+    registry._load.cache_clear()
 
 
 def test_the_wheel_is_installed_without_its_dependencies():

@@ -127,11 +127,11 @@ def test_strategic_passes_every_task_in_clean(combined):
 
 def test_a_run_certifies_only_the_tasks_it_needs(combined):
     from bench2robust.evaluation import RunSpec, Schedule
-    from bench2robust.evaluation.certificate import eligibility
+    from bench2robust.evaluation.certificate import _eligibility
 
-    before = eligibility.cache_info().currsize
+    before = _eligibility.cache_info().currsize
     Schedule(RunSpec("combined-retail", tasks=("general-3", "changing-5", "7"))).prepare()
-    assert eligibility.cache_info().currsize == before + 3
+    assert _eligibility.cache_info().currsize == before + 3
 
 
 def test_certificates_of_a_sample(combined):

@@ -510,3 +510,19 @@ def test_a_forbidden_call_is_one_in_any_order_of_its_items(given, same):
     wanted = {"name": "return_delivered_order_items", "arguments": {"item_ids": ["a", "b"]}}
     call = ToolCall("return_delivered_order_items", {"item_ids": given, "order_id": "#W1"})
     assert _is(call, wanted) is same
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path, record):
+    from bench2robust.evaluation.certificate import certify
+
+    name = f"retail-3i:{write(tmp_path, [record])}"
+    first = load(name)
+    assert load(name) is first
+    before = certify(name)
+    assert certify(name).keys() == {"general-0"}
+    write(tmp_path, [{**record, "id": "other"}])
+    assert [task.id for task in load(name).tasks()] == ["other"]
+    assert list(certify(name).items()) == [("other", before["general-0"])]
+    (tmp_path / "tasks.json").unlink()
+    with pytest.raises(SpecError, match="expected a file that can be read"):
+        load(name)
