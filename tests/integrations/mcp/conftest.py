@@ -14,7 +14,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import mcp_servers as servers  # noqa: E402
+import mcp_servers as servers
 
 
 class Talk:

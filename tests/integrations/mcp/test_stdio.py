@@ -117,6 +117,12 @@ def test_blocked_tools_never_reach_the_server(talk: Any, tmp_path: Path) -> None
     assert reached.read_text().splitlines() == ["{}"]
 
 
+def test_a_blocked_tool_that_the_server_does_not_have_is_named(talk: Any) -> None:
+    client = talk([*B2R, "--profile", "none", "--block", "cuont", "--", *ODD])
+    client.begin()
+    assert "unknown tool='cuont'; did you mean 'count'?" in client.end()[1]
+
+
 def test_a_server_that_dies_is_an_error_and_ends_the_proxy(talk: Any) -> None:
     client = talk([*B2R, "--profile", "none", "--", *ODD])
     client.begin()

@@ -166,7 +166,9 @@ class _Exchange:
             await web.respond(self._send, 202)
             return
         reply = await self._in_time(move)
-        if reply is not None:
+        if reply is None:  # cancelled meanwhile
+            await web.respond(self._send, 202)
+        else:
             await web.respond(self._send, 200, json.dumps(reply).encode(), JSON)
 
     async def _in_time(self, move: Move) -> Message | None:

@@ -10,6 +10,7 @@ from bench2robust.core.domain import Domain
 from bench2robust.core.errors import MemoryFileError
 from bench2robust.core.reading import read
 from bench2robust.core.tools import ToolCall, ToolResponse
+from bench2robust.integrations.spec import FaultSpec
 from bench2robust.memory.content import content
 from bench2robust.memory.keeping import Keeper, keep
 from bench2robust.memory.memory import Memory
@@ -46,7 +47,7 @@ class Library:
         """
         known = Memory.load(path) if path.exists() or not record else None
         if domain is None:
-            name = known.domain if known else "mcp"
+            name = known.domain if known else FaultSpec().domain.name
             domain = domains.load(name) if name in domains.names() else Domain(name)
         if known is not None:
             known.check(domain.name, domain.tools)

@@ -17,6 +17,9 @@ GRACE: Final = 1.0
 """Seconds that a server has to end after its client left; SDKs give a proxy two."""
 _LONGEST: Final = 1 << 26
 """Bytes of one message; a server that sends more without an end has lost its way."""
+_LAST: Final = 10.0
+"""Seconds for the answers to what a client asked before it left; SDKs stop a proxy earlier than that."""
+_BREATH: Final = 0.02
 _LOOK: Final = 0.25
 """Seconds between two looks for requests that take too long, at most."""
 
@@ -113,6 +116,8 @@ class Relay:
         try:
             await asyncio.wait((asking, answering), return_when=asyncio.FIRST_COMPLETED)
             left_first = answering.done()
+            if not left_first:
+                await self._last_answers(answering)
             ending = asyncio.create_task(self._server.finish())
             await asyncio.wait((answering,), timeout=2 * GRACE)
             how = await ending
@@ -151,6 +156,13 @@ class Relay:
                     await self._client.send(error, None)
         except ConnectionError:
             pass  # ends this direction, as if the server had
+
+    async def _last_answers(self, answering: asyncio.Task[None]) -> None:
+        """Leave the server some time for what is asked already: a client may be a file."""
+        for _ in range(int(_LAST / _BREATH)):
+            if answering.done() or not self._session.waiting:
+                return
+            await asyncio.sleep(_BREATH)
 
     async def _session_end(self) -> None:
         """Wait for whoever cancels this."""

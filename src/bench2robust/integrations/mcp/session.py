@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine, Generator
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
+from bench2robust.core.errors import UnknownNameError
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.randomness import Draws
 from bench2robust.core.tools import CallRecord, ToolCall, ToolKind, ToolResponse, ToolSpec
@@ -106,6 +107,11 @@ class Session:
             blocked=spec.blocked(number),
             schemas=self._schemas,
         )
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the client waits for an answer that may still come."""
+        return any(opened.held is None for opened in self._open.values())
 
     @property
     def timeout(self) -> float:
@@ -332,6 +338,15 @@ class Session:
                         ToolKind.READ if reads else ToolKind.WRITE,
                     )
                 )
+
+        if isinstance(result, dict) and not result.get("nextCursor"):
+            self._look_for_unknown()
+
+    def _look_for_unknown(self) -> None:
+        """Say which tools of the spec the server does not have: a typing error would go unnoticed."""
+        faults = self._spec.faults
+        for tool in sorted((faults.blocked | set(faults.injection.profile.tools)) - self._listed.keys()):
+            self._log.event(self._number, str(UnknownNameError("tool", shown(tool), self._listed)))
 
     def _offer(self, tool: ToolSpec) -> None:
         self._offered[tool.name] = None
