@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench2robust.cli.main import exit_code
+
 SERVER = ("--", "touch", "started")
 
 BAD = {
@@ -34,12 +36,13 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line(case, b2r, tmp_path):
+def test_bad_input_is_one_line(case, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     arguments, said = BAD[case]
-    done = b2r("mcp-proxy", *arguments, cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    (line,) = done.stderr.splitlines()
+    assert exit_code(["mcp-proxy", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
     assert said in line
     assert "s3cret" not in line
     assert not list(tmp_path.iterdir())

@@ -16,6 +16,8 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp_servers import B2R, ODD
 
+pytestmark = pytest.mark.slow  # processes with an SDK on both sides of a proxy take a second each to start
+
 ASK = {"location": "Chicago"}
 TRUE = {"temperature": 36, "conditions": "Light rain / drizzle", "humidity": 82}
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}

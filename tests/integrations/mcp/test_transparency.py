@@ -15,6 +15,8 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_servers import B2R, BIN, environment
 
+pytestmark = pytest.mark.slow  # processes with an SDK on both sides of a proxy take a second each to start
+
 PROXY = [*B2R, "--profile", "none", "--"]
 
 
