@@ -203,13 +203,15 @@ class _Sides:
     Every tool of the side must have answered, and not about something else: where such a call has a parameter
     of the gold read's, the values agree. And one of the calls must be about the same thing: it shares a parameter
     with the gold read; or an argument of the gold read is among its arguments or in its answer; or its answer
-    names something (`_names`) that the gold actions, or the answers to those carried out, name too.
+    names something (`_names`) that the gold actions, or the answers to those carried out, name too. A call that is
+    a gold action itself is not that one: it would make the other gold action unnecessary.
     """
 
     def __init__(
         self, records: Sequence[CallRecord], gold: Sequence[Action], found: Collection[str], domain: Domain
     ) -> None:
         self._answered = [record for record in records if happened(record)]
+        self._found = found
         self._domain = domain
         self._known: set[str] = set()
         for action in gold:
@@ -235,7 +237,7 @@ class _Sides:
             calls = [r for r in self._answered if r.call.name == tool and _agree(r.call, read)]
             if not calls:
                 return False
-            linked = linked or any(self._about(record, read) for record in calls)
+            linked = linked or any(self._about(r, read) for r in calls if same(r.call) not in self._found)
         return linked
 
     def _about(self, record: CallRecord, read: ToolCall) -> bool:
