@@ -3,6 +3,7 @@
 Standard library and `bench2robust.core` only.
 """
 
+from .burst import Burst, Bursts
 from .injector import Execute, ExecuteAsync, Injector
 from .limits import Limits
 from .profile import Distribution, NoiseProfile
@@ -13,6 +14,8 @@ from .texts import TEXTS_VERSION
 __all__ = [
     "TEXTS_VERSION",
     "Block",
+    "Burst",
+    "Bursts",
     "Distribution",
     "Effects",
     "Eligibility",

@@ -13,6 +13,7 @@ from bench2robust.core.randomness import Draws, Series, unit
 from bench2robust.core.tools import CallRecord, CorruptedField, ToolCall, ToolKind, ToolResponse, ToolSpec
 
 from . import texts
+from .burst import Weather
 from .corruption import corrupt
 from .spec import Effects, InjectionSpec
 
@@ -28,7 +29,7 @@ _CLEAN: Final = NoiseType.CLEAN
 class _Tool:
     """What one episode remembers about one tool."""
 
-    __slots__ = ("answer", "calls", "draw", "fields", "in_a_row", "series")
+    __slots__ = ("answer", "calls", "draw", "fields", "in_a_row", "inside", "series", "weather")
 
     def __init__(self) -> None:
         self.calls = 0
@@ -40,6 +41,9 @@ class _Tool:
         self.series: Series | None = None
         """The draws, one stream a call; None where nothing is drawn."""
         self.draw: Callable[[float], NoiseType] | None = None
+        self.weather: Weather | None = None
+        """Where failures come in bursts; then a call is drawn by `inside` in one, and clean outside."""
+        self.inside: Callable[[float], NoiseType] | None = None
         self.fields: tuple[str, ...] = ()
         """The field names for *schema_drift*, once needed."""
 
@@ -184,7 +188,8 @@ class Injector:
             pending.answer = tool.answer
         elif tool.series is not None and tool.draw is not None:
             pending.block = block = self._block(pending, tool.series)
-            pending.drawn = drawn = tool.draw(unit(block[:8]))
+            draw = tool.draw if tool.weather is None else tool.inside if tool.weather.next() else None
+            pending.drawn = drawn = _CLEAN if draw is None else draw(unit(block[:8]))
             if drawn in self._rejects and self._allowed(pending):
                 pending.noise = drawn
                 pending.answer = self._failure(pending, "")
@@ -260,6 +265,11 @@ class Injector:
         elif name in self._specs and not self._exempt(name):
             tool.series = Series(self._seed, self._task, "noise", name)
             tool.draw = profile.table(name).at
+            burst = profile.burst(name)
+            if burst is not None:
+                noisy = 1.0 - profile.table(name).clean
+                tool.weather = Weather(burst, noisy, Series(self._seed, self._task, "burst", name))
+                tool.inside = profile.inside_burst(name).at
         return tool
 
     def _field_names(self, name: str) -> tuple[str, ...]:

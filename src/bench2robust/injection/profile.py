@@ -11,6 +11,7 @@ from typing import Any, Final
 from bench2robust.core.errors import SpecError, UnknownNameError
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
 
+from .burst import Burst, Bursts
 from .texts import TEXTS_VERSION
 
 Distribution = Mapping[NoiseType, float]
@@ -19,6 +20,7 @@ Distribution = Mapping[NoiseType, float]
 # harsher one too (on the same draw).
 _ORDER: Final = (NoiseType.CLEAN, *NOISE_TYPES)
 _TOLERANCE: Final = 1e-9
+_KEYS: Final = ("version", "default", "tools", "burst")
 _SEVERE: Final = {
     NoiseType.TIMEOUT: 0.06,
     NoiseType.RATE_LIMIT: 0.05,
@@ -69,8 +71,12 @@ def _checked(distribution: Distribution, where: str) -> dict[NoiseType, float]:
     return full
 
 
+def _noisy(distribution: Distribution) -> float:
+    return math.fsum(distribution[noise] for noise in NOISE_TYPES)
+
+
 def _rescaled(distribution: Distribution, clean: float) -> dict[NoiseType, float]:
-    noisy = math.fsum(distribution[noise] for noise in NOISE_TYPES)
+    noisy = _noisy(distribution)
     if noisy == 0.0:
         return dict(distribution)
     # Twelve digits keep 0.03 from reading 0.029999999999999995 in manifests.
@@ -86,9 +92,11 @@ class NoiseProfile:
         default: the distribution of every tool that has none of its own; types left out have
             probability 0.
         tools: distributions of single tools.
+        bursts: which tools' failures come in bursts (`injection.burst`); none do by default.
 
     Raises:
-        SpecError: an unknown noise type, a negative or non-finite probability, or a sum that is not 1.
+        SpecError: an unknown noise type, a negative or non-finite probability, a sum that is not 1, or bursts
+            that cannot give so many failures.
 
     >>> NoiseProfile.severe().for_tool("get_order_details")[NoiseType.TIMEOUT]
     0.06
@@ -96,6 +104,7 @@ class NoiseProfile:
 
     default: Distribution = field(default_factory=lambda: dict(_SEVERE))
     tools: Mapping[str, Distribution] = field(default_factory=dict)
+    bursts: Bursts = field(default_factory=Bursts)
     _default_table: NoiseTable = field(init=False, repr=False, compare=False)
     _tables: dict[str, NoiseTable] = field(init=False, repr=False, compare=False)
 
@@ -107,10 +116,16 @@ class NoiseProfile:
         put(self, "tools", tools)
         put(self, "_default_table", NoiseTable(default))
         put(self, "_tables", {name: NoiseTable(tool) for name, tool in tools.items()})
+        if self.bursts.default is not None:
+            self.bursts.default.check(_noisy(default), "burst")
+        for name in {**tools, **dict(self.bursts.tools)}:
+            burst = self.bursts.of(name)
+            if burst is not None:
+                burst.check(_noisy(self.for_tool(name)), f"burst.tools.{name}")
 
     def __hash__(self) -> int:
         own = tuple((name, tuple(tool.items())) for name, tool in self.tools.items())
-        return hash((tuple(self.default.items()), own))
+        return hash((tuple(self.default.items()), own, self.bursts))
 
     @classmethod
     def severe(cls) -> NoiseProfile:
@@ -148,7 +163,7 @@ class NoiseProfile:
                 f"expected a profile with noise to rescale, got an empty one for p={p!r}; start from a named one"
             )
         tools = {name: _rescaled(tool, float(p)) for name, tool in self.tools.items()}
-        return NoiseProfile(_rescaled(self.default, float(p)), tools)
+        return NoiseProfile(_rescaled(self.default, float(p)), tools, self.bursts)
 
     def for_tool(self, name: str) -> Distribution:
         """Return the distribution of a tool."""
@@ -158,6 +173,23 @@ class NoiseProfile:
         """Return the distribution of a tool, ready to be drawn from."""
         return self._tables.get(name, self._default_table)
 
+    def burst(self, name: str) -> Burst | None:
+        """Return how the failures of a tool lie together; None where they are independent, or there are none."""
+        return self.bursts.of(name) if _noisy(self.for_tool(name)) > 0 else None
+
+    def inside_burst(self, name: str) -> NoiseTable:
+        """Return the distribution of a tool's calls that lie in a burst, ready to be drawn from.
+
+        Raises:
+            KeyError: the tool's failures do not come in bursts.
+        """
+        burst, theta = self.burst(name), self.for_tool(name)
+        if burst is None:
+            raise KeyError(name)
+        scale = burst.intensity / _noisy(theta)
+        inside = {noise: theta[noise] * scale for noise in NOISE_TYPES}
+        return NoiseTable({**inside, NoiseType.CLEAN: max(0.0, 1.0 - math.fsum(inside.values()))})
+
     def check_tools(self, known: Iterable[str]) -> None:
         """Refuse a profile that names a tool which does not exist.
 
@@ -165,28 +197,30 @@ class NoiseProfile:
             UnknownNameError: with a suggestion.
         """
         names = list(known)
-        for name in self.tools:
+        for name in {**self.tools, **dict(self.bursts.tools)}:
             if name not in names:
                 raise UnknownNameError("tool", name, names)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the profile as JSON values, with the version of the texts that agents read."""
-        return {
+        data: dict[str, Any] = {
             "version": TEXTS_VERSION,
             "default": {str(noise): p for noise, p in self.default.items()},
             "tools": {name: {str(noise): p for noise, p in d.items()} for name, d in self.tools.items()},
         }
+        bursts = self.bursts.to_dict()
+        return {**data, "burst": bursts} if bursts else data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> NoiseProfile:
-        """Read what `to_dict` wrote, or a hand-written table of the same form (``version`` and ``tools`` optional).
+        """Read what `to_dict` wrote, or a hand-written table of the same form (only ``default`` has to be there).
 
         Raises:
             SpecError: an unknown key, another version of the texts, or probabilities that cannot be.
         """
-        unknown = sorted(set(data) - {"version", "default", "tools"})
+        unknown = sorted(set(data) - set(_KEYS))
         if unknown:
-            raise SpecError(f"unknown key in profile={unknown[0]!r}; known: version, default, tools")
+            raise SpecError(f"unknown key in profile={unknown[0]!r}; known: {', '.join(_KEYS)}")
         version = data.get("version", TEXTS_VERSION)
         if version != TEXTS_VERSION:
             raise SpecError(f"expected a profile for texts version {TEXTS_VERSION}, got version={version!r}")
@@ -195,4 +229,4 @@ class NoiseProfile:
             raise SpecError(f"expected a table of probabilities, got default={default!r}")
         if not isinstance(tools, Mapping) or not all(isinstance(d, Mapping) for d in tools.values()):
             raise SpecError(f"expected a table of probabilities for each tool, got tools={tools!r}")
-        return cls(default, tools)
+        return cls(default, tools, Bursts.from_dict(data.get("burst", {})))

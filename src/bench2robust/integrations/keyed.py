@@ -173,7 +173,9 @@ class KeyedInjector(Injector):
         if known is None:
             self.offer(spec)
             tool = self._tools[spec.name] = self._meet(spec.name)
-            clean = self._spec.profile.table(spec.name).clean
+            profile = self._spec.profile
+            # Bursts are counted in calls, so every call has to go the whole way.
+            clean = profile.table(spec.name).clean if profile.burst(spec.name) is None else 0.0
             known = Known(tool, (self._seed, self._task, "noise", spec.name), clean)
             self._known[spec.name] = known
         return known

@@ -127,7 +127,7 @@ def _whole_profile(profile: Profile, given: Mapping[str, Any]) -> NoiseProfile:
         raise SpecError(f"expected a profile for each tool, got tools={tools!r}")
     if tools:
         own = {str(name): _profile(f"tools.{name}", value).default for name, value in tools.items()}
-        whole = NoiseProfile(whole.default, {**whole.tools, **own})
+        whole = NoiseProfile(whole.default, {**whole.tools, **own}, whole.bursts)
     if "clean_probability" in given:
         whole = whole.with_clean_probability(given["clean_probability"])
     return whole
