@@ -130,6 +130,18 @@ def test_non_regression_looks_back_to_the_window_before():
     )
 
 
+def test_without_any_tolerance_the_same_rate_is_kept():
+    plan = Curriculum(
+        (PAPER.phases[0], Phase("b", 5, Mix(), PAPER.phases[0].advance, keep=0), PAPER.phases[4])
+    )
+    assert after(plan, BEFORE, BEFORE, BEFORE, progress=at(1, BEFORE)).phase == 2
+
+
+def test_rewards_are_rounded_and_not_cut():
+    assert int(2 / 3 * ONE) == 666_666
+    assert rollout(2 / 3, Scenario.S1, passed=False).injected_reward == 666_667
+
+
 def test_the_last_phase_ends_early_only_on_sustained_over_transfer():
     much, little = statistics(over=11), statistics(over=10)
     assert not after(PAPER, *[much] * 4, little, *[much] * 4, progress=at(4)).stopped

@@ -276,7 +276,7 @@ def test_a_minibatch_in_which_everything_is_masked_changes_nothing():
     assert (grad == 0).all()
 
 
-@pytest.mark.parametrize("gap", [-200.0, -25.0, 25.0, 200.0])
+@pytest.mark.parametrize("gap", [-1000.0, -25.0, 25.0, 1000.0])
 def test_nothing_overflows_far_from_the_reference_or_the_sampling_policy(gap):
     batch = {"now": np.zeros((1, 2)), "old": np.full((1, 2), gap), "reference": np.full((1, 2), gap)}
     grad, total = gradient(batch, np.ones(1), np.ones((1, 2), bool))

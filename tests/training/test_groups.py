@@ -43,6 +43,12 @@ def test_the_injected_half_shares_its_scenario_and_differs_in_noise(pool):
     assert min(seen[s] for s in Scenario) > 5
 
 
+def test_a_task_does_not_keep_its_scenario(pool):
+    sampler = Sampler(TaskPool.of("helpdesk", ["0"]), GroupSpec(prompts=40))
+    seen = {g.rollouts[-1].assignment.assigned for g in sampler.groups(0, FULL)}
+    assert seen == set(Scenario)
+
+
 def test_a_task_comes_again_only_after_all_others_and_in_another_order(pool):
     sampler = Sampler(pool, GroupSpec(prompts=20, minibatches=1))
     epochs = [[t.id for i in range(10 * e, 10 * e + 10) for t in sampler.tasks(i)] for e in range(3)]

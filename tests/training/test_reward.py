@@ -179,6 +179,19 @@ def test_another_key_to_the_same_thing_is_recognised_by_what_it_gives(user, matc
     assert reward(script.episode(passed=False), DESK).matched == matched
 
 
+def test_what_a_gold_action_has_answered_tells_what_the_task_is_about():
+    task = facts(
+        gold("by_login", login="ada"),
+        gold("get_tickets", topic="vpn"),
+        kinds=DESK.kinds,
+        classes=(WHO,),
+    )
+    script = Script().calls("by_badge", {"badge": "b3"}, text="u07")
+    assert reward(script.episode(passed=False), task).matched == 0
+    script.calls("get_tickets", {"topic": "vpn"}, text='{"t12": {"user": "u07"}}')
+    assert reward(script.episode(passed=False), task).matched == 2
+
+
 def test_a_gold_action_does_not_stand_in_for_another():
     """An order names its user; the gold order alone must not make the gold look-up of the user unnecessary."""
     who = EquivalenceClass("who", (Side("login", ("by_login",)), Side("order", ("get_order",))))

@@ -201,10 +201,10 @@ class _Sides:
     """Whether what a gold read gives was had through another side of its class.
 
     Every tool of the side must have answered, and not about something else: where such a call has a parameter
-    of the gold read's, the values agree. And one of the calls must be about the same thing: it shares a parameter
-    with the gold read; or an argument of the gold read is among its arguments or in its answer; or its answer
-    names something (`_names`) that the gold actions, or the answers to those carried out, name too. A call that is
-    a gold action itself is not that one: it would make the other gold action unnecessary.
+    of the gold read's, the values agree. And one of the calls must be about the same thing: an argument of the
+    gold read is among its arguments or in its answer, or its answer names something (`_names`) that the gold
+    actions, or the answers to those carried out, name too. A call that is a gold action itself is not that one:
+    it would make the other gold action unnecessary.
     """
 
     def __init__(
@@ -241,8 +241,6 @@ class _Sides:
         return linked
 
     def _about(self, record: CallRecord, read: ToolCall) -> bool:
-        if record.call.arguments.keys() & read.arguments.keys():
-            return True
         answer = _answer(record)
         there = {*_leaves(record.call.arguments), *_leaves(answer)}
         return not there.isdisjoint(_leaves(read.arguments)) or not self._known.isdisjoint(_names(answer))

@@ -96,7 +96,7 @@ def loss(
     Only `total` and its two parts carry a gradient, and only to ``logp.now``.
     """
     counts = mask.bool()
-    # Padding may hold anything. It is replaced before exp: after it, an infinity's gradient would be no number.
+    # Padding may hold anything: replaced before any arithmetic, so that no gradient passes through it.
     now, old = _masked(logp.now, counts), _masked(logp.old.detach(), counts)
     a = advantage.detach()[:, None].expand_as(now)
     ratios = ratio(now, old)
