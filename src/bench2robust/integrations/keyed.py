@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bench2robust.core.domain import FieldRules
 from bench2robust.core.randomness import Draws, encode
-from bench2robust.core.tools import ToolCall, ToolResponse, ToolSpec
+from bench2robust.core.tools import ToolCall, ToolKind, ToolResponse, ToolSpec
 from bench2robust.injection import Injector
 
 from . import values
@@ -166,6 +166,11 @@ class KeyedInjector(Injector):
     def calls(self) -> int:
         """Calls that were answered."""
         return self._delivered
+
+    @property
+    def kinds(self) -> dict[str, ToolKind]:
+        """The tools that were met, and what calling them may do."""
+        return {name: spec.kind for name, spec in self._specs.items()}
 
     def meet(self, spec: ToolSpec) -> Known:
         """Let a tool exist, and return what is known of it."""

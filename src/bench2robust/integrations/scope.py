@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self, Unpack, cast
 from bench2robust.core.episode import Assignment, Trajectory
 from bench2robust.core.errors import UsageError
 from bench2robust.core.noise import NoiseType
-from bench2robust.core.tools import CallRecord, ToolCall, ToolResponse
+from bench2robust.core.tools import CallRecord, ToolCall, ToolKind, ToolResponse
 
 from .delivery import TEXT, Failure, Way, adeliver, deliver
 from .hosting import Running, Tool, finished, own
@@ -96,6 +96,12 @@ class Episode:
     def blocked(self) -> frozenset[str]:
         """The tools that always fail in this episode."""
         return self._injector.blocked
+
+    @property
+    def kinds(self) -> Mapping[str, ToolKind]:
+        """The tools that were called by now, and what calling them may do as far as their host says."""
+        with self._lock:
+            return self._injector.kinds
 
     @property
     def calls(self) -> int:

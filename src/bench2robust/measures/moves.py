@@ -34,6 +34,8 @@ class Recovery(NamedTuple):
     recoveries: int
     steps: int
     """From failure to answer, added up over the recoveries."""
+    left: tuple[str, ...] = ()
+    """The tools whose failures nothing has answered."""
 
 
 def failed_visibly(record: CallRecord) -> bool:
@@ -101,7 +103,7 @@ def recovery(trajectory: Trajectory, facts: RunFacts) -> Recovery:
             failures += 1
         if kind is ToolKind.WRITE and record.answer_lost and tool in began:
             lost.add(tool)
-    return Recovery(failures, recoveries, steps)
+    return Recovery(failures, recoveries, steps, tuple(began))
 
 
 def _steps(trajectory: Trajectory) -> dict[int, int]:
