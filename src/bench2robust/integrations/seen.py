@@ -106,6 +106,7 @@ class Seen:
         """
         from .checks import read
 
+        __tracebackhide__ = True
         found = [(check.name, check.find(self)) for check in map(read, checks)]
         problems = [f"{name}: {problem}" for name, problem in found if problem]
         if problems:
