@@ -23,7 +23,9 @@ from bench2robust import Faults, faults, inject
 from bench2robust.core.errors import UsageError
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
 from bench2robust.core.tools import ToolCall
+from bench2robust.injection import Limits
 from bench2robust.integrations import Failure, Hang, Raised, Returned, ToolFailure, current
+from bench2robust.integrations.spec import FaultSpec
 
 ALWAYS = {"budget": None, "max_consecutive": None}
 ORDER = {"order_id": "#1", "total": 12.5, "items": [{"name": "lamp", "price": 3.5}]}
@@ -655,3 +657,15 @@ def test_every_noise_type_is_delivered_or_said_not_to_land():
         record = scope.records[0]
         assert record.landed or (noise is NoiseType.STALE and record.withheld == "not_landed")
     assert isinstance(scope, Faults)
+
+
+def test_an_operator_profile_is_a_profile(tmp_path):
+    file = tmp_path / "operator.toml"
+    file.write_text(
+        'agents = ["strategic"]\nmodes = ["inject"]\nprofile = "severe"\nclean-probability = 0.75\n'
+        'budget = 7\nmax-consecutive = 3\n\n[recommendation]\nstrategy = "strategic"\n'
+    )
+    spec = FaultSpec.read(file)
+    assert spec.injection.profile.default["clean"] == pytest.approx(0.75)
+    assert spec.injection.limits == Limits(7, 3)
+    assert FaultSpec.read(str(file), options={"budget": 2}).injection.limits == Limits(2, 3)

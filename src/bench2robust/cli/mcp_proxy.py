@@ -25,13 +25,17 @@ def mcp_proxy(  # noqa: PLR0913 (an option of the command is a parameter here)
         list[str] | None, typer.Option(help="NAME:VALUE for requests to --url; may be repeated.")
     ] = None,
     profile: Annotated[
-        str, typer.Option(help="severe, moderate, mild, none, or a .toml or .json file.")
+        str, typer.Option(help="severe, moderate, mild, none, or a file; also what b2r recommend -o wrote.")
     ] = "severe",
     clean_probability: Annotated[
         float | None, typer.Option(help="Rescale the profile to this P(clean).")
     ] = None,
-    budget: Annotated[str, typer.Option(help="Most noise injections in a session, or none.")] = "5",
-    max_consecutive: Annotated[str, typer.Option(help="Most in a row on one tool, or none.")] = "2",
+    budget: Annotated[
+        str | None, typer.Option(help="Most noise injections in a session, or none. [5]")
+    ] = None,
+    max_consecutive: Annotated[
+        str | None, typer.Option(help="Most in a row on one tool, or none. [2]")
+    ] = None,
     effects: Annotated[str, typer.Option(help="observation or request.")] = "observation",
     seed: Annotated[int, typer.Option(help="The same seed gives the same faults.")] = 0,
     task: Annotated[str, typer.Option(help="Names the episode; keys the draws with the seed.")] = "mcp",
@@ -63,13 +67,15 @@ def mcp_proxy(  # noqa: PLR0913 (an option of the command is a parameter here)
 
     place = Place(command or (), url, listen, dict(map(_header, header or ())))
     options = Options(
-        budget=_limit("budget", budget),
-        max_consecutive=_limit("max-consecutive", max_consecutive),
         effects=effects,
         scenario=scenario,
         blocked=block or (),
         show_arguments=log_arguments,
     )
+    if budget is not None:
+        options["budget"] = _limit("budget", budget)
+    if max_consecutive is not None:
+        options["max_consecutive"] = _limit("max-consecutive", max_consecutive)
     if clean_probability is not None:
         options["clean_probability"] = clean_probability
     if domain is not None:

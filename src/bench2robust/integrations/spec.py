@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeGuard
 
 from bench2robust.core.domain import Domain
 from bench2robust.core.episode import Assignment, Scenario
@@ -32,7 +32,13 @@ from .describing import domain_of
 
 Profile = NoiseProfile | str | Path | Mapping[str, Any]
 """A profile, the name of one (``severe``, ``moderate``, ``mild``, ``none``), a TOML or JSON file, or a
-distribution such as ``{"timeout": 0.2, "clean": 0.8}``."""
+distribution such as ``{"timeout": 0.2, "clean": 0.8}``.
+
+The TOML file may be an operator profile (``b2r recommend -o FILE``): its severity and limits hold where the
+options say nothing else."""
+
+_CONDITIONS = ("clean_probability", "budget", "max_consecutive")
+"""What an operator profile says of the conditions, by the names of `Options`."""
 
 
 class Options(TypedDict, total=False):
@@ -88,6 +94,9 @@ class FaultSpec:
                 raise SpecError(str(UnknownNameError("option", name, Options.__annotations__)))
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise SpecError(f"expected an integer, got seed={seed!r}")
+        if isinstance(operator := _operator_profile(profile), Mapping):
+            profile = operator["profile"]
+            given = {**{key: operator[key] for key in _CONDITIONS if key in operator}, **given}
         domain = domain_of(given.get("domain"))
         delivery = given.get("delivery")
         keep = given.get("keep", cls.keep)
@@ -120,6 +129,18 @@ class FaultSpec:
         return assign(seed, task, self.scenarios, eligibility, self.domain)
 
 
+def _operator_profile(profile: Profile) -> dict[str, Any] | None:
+    """Return the settings of an operator profile (``b2r recommend -o``), None for any other profile."""
+    if not _is_file(profile):
+        return None
+    data = {key.replace("-", "_"): value for key, value in _file(Path(profile)).items()}
+    return data if "recommendation" in data and isinstance(data.get("profile"), str) else None
+
+
+def _is_file(value: Any) -> TypeGuard[Path | str]:
+    return isinstance(value, Path) or (isinstance(value, str) and value.endswith((".toml", ".json")))
+
+
 def _whole_profile(profile: Profile, given: Mapping[str, Any]) -> NoiseProfile:
     whole = _profile("profile", profile)
     tools = given.get("tools", {})
@@ -138,7 +159,7 @@ def _profile(key: str, value: Any) -> NoiseProfile:
         return value
     if isinstance(value, Mapping):
         return NoiseProfile.from_dict(value) if "default" in value else NoiseProfile(_distribution(value))
-    if isinstance(value, Path) or (isinstance(value, str) and value.endswith((".toml", ".json"))):
+    if _is_file(value):
         return NoiseProfile.from_dict(_file(Path(value)))
     if isinstance(value, str):
         return NoiseProfile.named(value)
