@@ -87,8 +87,10 @@ def test_commands(capsys):
         "sweep",
         "reproduce",
         "recommend",
+        "mcp-proxy",
         "tasks",
         "memory",
+        "profile",
     ]
 
 

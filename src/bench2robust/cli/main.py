@@ -18,7 +18,7 @@ import typer
 
 from bench2robust.core.errors import B2RError, EndpointFatalError, UnknownNameError, UsageError
 
-from . import compare, mcp_proxy, memory, power, recommend, report, reproduce, sweep, table
+from . import compare, mcp_proxy, memory, power, profile, recommend, report, reproduce, sweep, table
 
 app = typer.Typer(
     name="b2r",
@@ -33,6 +33,7 @@ tasks = typer.Typer(
 )
 app.add_typer(tasks, name="tasks")
 app.add_typer(memory.app, name="memory")
+app.add_typer(profile.app, name="profile")
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 Folder = Annotated[Path, typer.Argument(help="The run folder.", metavar="DIR")]
