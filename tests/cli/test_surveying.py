@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_a_check_that_fails_exits_with_1_and_says_what(capsys):
         f"        expected a policy text, got an empty one for alternatives={given}"
         for given in (False, True)
     ]
-    assert lines[-1] == "bad: 2 tasks, 1 of 14 checks fail"
+    assert re.fullmatch(r"bad: 2 tasks, 1 of \d+ checks fail", lines[-1])
 
 
 def test_a_check_as_json(capsys):
