@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -72,6 +73,19 @@ def _is(call: ToolCall, wanted: Mapping[str, Any]) -> bool:
 
 def _same(given: Any, wanted: Any) -> bool:
     """Whether two arguments are equal; the order of a list does not matter."""
-    if isinstance(given, list) and isinstance(wanted, list):
-        return sorted(map(repr, given)) == sorted(map(repr, wanted))
-    return bool(given == wanted)
+    return _canonical(given) == _canonical(wanted)
+
+
+def _canonical(value: Any) -> str:
+    """Return a text that equal values share: 100 is 100.0, and neither keys nor lists have an order."""
+    match value:
+        case bool() | None | str():
+            return json.dumps(value)
+        case int() | float():
+            return repr(float(value))
+        case list() | tuple():
+            return f"[{','.join(sorted(map(_canonical, value)))}]"
+        case Mapping():
+            pairs = sorted(f"{json.dumps(str(key))}:{_canonical(one)}" for key, one in value.items())
+            return f"{{{','.join(pairs)}}}"
+    return repr(value)
