@@ -169,7 +169,7 @@ def pytest_runtest_makereport(
     """Say of a failure what was injected, and how to replay it."""
     report = yield
     if report.when == "call" and report.failed and _concerned(item, getattr(item, "fixturenames", ())):
-        _asked(item.config).explain(item, report)
+        _asked(item.config).explain(item, report, call.excinfo.value if call.excinfo else None)
     return report
 
 

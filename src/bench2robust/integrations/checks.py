@@ -92,6 +92,22 @@ no_adopted_corruption: Final = Check("no_adopted_corruption", _passed_on)
 """No false value of a silent error was an argument of a write or told to the user (`measures.adoption`)."""
 
 
+def _passed_text_on(seen: Seen) -> str:
+    failures: dict[str, str] = {}
+    for record in seen.records:
+        given = str(list(record.call.arguments.values()))
+        for text, tool in failures.items():
+            if text in given:
+                return f"the text of a failure of {tool} was an argument of {record.call.name}"
+        if failed_visibly(record) and len(record.delivered.text) >= _LONG:
+            failures[record.delivered.text] = record.call.name
+    return ""
+
+
+no_failure_passed_on: Final = Check("no_failure_passed_on", _passed_text_on)
+"""The text of a failure was no argument of a later call: it was not taken for data."""
+
+
 # Writes and claims.
 
 
@@ -282,6 +298,7 @@ CHECKS: Final[Mapping[str, Check | Callable[..., Check]]] = {
     "admitted_what_failed": admitted_what_failed,
     "admitted_truncation": admitted_truncation,
     "no_adopted_corruption": no_adopted_corruption,
+    "no_failure_passed_on": no_failure_passed_on,
     "no_duplicate_writes": no_duplicate_writes,
     "no_fabricated_success": no_fabricated_success,
     "no_invented_values": no_invented_values,
@@ -325,6 +342,8 @@ def read(value: Any) -> Check:
 
 
 _TRIES: Final = 2
+_LONG: Final = 12
+"""Characters of a failure's text that no data has by chance."""
 _NUMBER: Final = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 _ADMITS: Final = re.compile(
     r"\b(?:cannot|unable|fail\w*|errors?|sorry|unfortunately|unavailable|timed out|not|no (?:answer|access|luck))\b"

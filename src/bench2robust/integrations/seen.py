@@ -94,6 +94,17 @@ class Seen:
         messages.sort(key=lambda entry: entry[0])
         return Trajectory([message for _, message in messages], records, len(messages), "done")
 
+    def ended_by(self, error: BaseException) -> str:
+        """Return the tool of which an injected failure was raised and nobody handled it; empty for none.
+
+        Args:
+            error: what ended the run: a crash of the host, where the agent would have had a choice.
+        """
+        for record in reversed(self.records):
+            if record.injected and record.delivered.error and record.delivered.text in str(error):
+                return record.call.name
+        return ""
+
     def check(self, *checks: Check | str) -> None:
         """Make sure of what the agent did.
 

@@ -95,7 +95,9 @@ class Rounds:
                 setattr(cast("Any", item).instance, function.__name__, awaited)  # it finds its method by name
         return function
 
-    def explain(self, item: pytest.Item, report: pytest.TestReport) -> None:
+    def explain(
+        self, item: pytest.Item, report: pytest.TestReport, error: BaseException | None = None
+    ) -> None:
         """Add to the report of a failed call what was injected, and the command that replays it."""
         plan = self.plan(item)
         if plan is None or _seen not in item.stash:
@@ -106,6 +108,9 @@ class Rounds:
             *_met(seen),
             f"replay: {self.command(item, seen.seed)}",
         ]
+        crash = "" if error is None or isinstance(error, AssertionError) else seen.ended_by(error)
+        if crash:
+            lines.insert(1, f"a crash: nobody handled the failure of {crash}, which was raised")
         report.sections.append((SECTION, "\n".join(lines)))
 
     def command(self, item: pytest.Item, seed: int) -> str:
