@@ -198,3 +198,38 @@ def test_arguments_that_are_not_json_are_the_agents_fault():
     episode.trajectory.records[0].call = call
     with pytest.raises(AgentError, match="agent='naive' gave a call arguments that are not JSON"):
         encode(episode)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("seed", "x"),
+        ("seed", -1),
+        ("agent", 3),
+        ("outcome.steps", float("nan")),
+        ("outcome.steps", 10**30),
+        ("outcome.steps", -5),
+        ("outcome.calls", True),
+        ("outcome.passed", "yes"),
+    ],
+)
+def test_a_value_that_cannot_be_is_no_episode(key, value):
+    data = json.loads(encode(example()))
+    *above, name = key.split(".")
+    (data[above[0]] if above else data)[name] = value
+    for read in (decode, decode_result):
+        with pytest.raises(ValueError, match="not an episode"):
+            read(json.dumps(data))
+
+
+def test_a_place_of_a_call_before_the_first_is_no_episode():
+    data = json.loads(encode(example()))
+    data["messages"].append(["call", -1])
+    with pytest.raises(ValueError, match="not an episode"):
+        decode(json.dumps(data))
+
+
+def test_brackets_without_end_are_no_episode():
+    for read in (decode, decode_result):
+        with pytest.raises(ValueError, match="not an episode"):
+            read("[" * 100_000)

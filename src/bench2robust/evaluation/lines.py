@@ -30,7 +30,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from bench2robust.core.episode import (
     Assignment,
@@ -48,7 +48,10 @@ from bench2robust.core.errors import AgentError
 from bench2robust.core.noise import NoiseType
 from bench2robust.core.tools import CallRecord, CorruptedField, ToolCall, ToolResponse
 
+T = TypeVar("T")
 _CALL = "call"
+_LARGEST_COUNT = 2**31 - 1
+_LARGEST_SEED = 2**63 - 1
 _USER_CALL = "user_call"
 
 
@@ -128,7 +131,7 @@ def decode(line: bytes | str) -> Episode:
     Raises:
         ValueError: the line is not JSON, or not an episode.
     """
-    data = json.loads(line)
+    data = _parsed(line)
     try:
         result = _read_result(data)
         records = [_read_record(index, call) for index, call in enumerate(data["calls"])]
@@ -146,11 +149,18 @@ def decode_result(line: bytes | str) -> Result:
     Raises:
         ValueError: the line is not JSON, or not an episode.
     """
-    data = json.loads(line)
+    data = _parsed(line)
     try:
         return _read_result(data)
     except (KeyError, TypeError) as error:
         raise _not_an_episode(error) from error
+
+
+def _parsed(line: bytes | str) -> Any:
+    try:
+        return json.loads(line)
+    except RecursionError as error:
+        raise _not_an_episode(error) from None
 
 
 def _not_an_episode(error: Exception) -> ValueError:
@@ -159,15 +169,37 @@ def _not_an_episode(error: Exception) -> ValueError:
 
 def _read_result(data: Mapping[str, Any]) -> Result:
     return Result(
-        task=data["task"],
-        agent=data["agent"],
+        task=_of_kind(str, data["task"]),
+        agent=_of_kind(str, data["agent"]),
         mode=Mode(data["mode"]),
-        seed=data["seed"],
+        seed=_count(data["seed"], most=_LARGEST_SEED),
         assignment=_read_assignment(data["assignment"]),
         outcome=_read_outcome(data["outcome"]),
         usage=_read_usage(data, "agent"),
         user_usage=_read_usage(data, "user"),
     )
+
+
+def _of_kind(kind: type[T], value: Any) -> T:
+    """Return a value as it is.
+
+    Raises:
+        TypeError: it is of another kind.
+    """
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}, got {str(value)[:40]!r}")
+    return value
+
+
+def _count(value: Any, most: int = _LARGEST_COUNT) -> int:
+    """Return a whole number from 0 on.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if type(value) is not int or not 0 <= value <= most:
+        raise TypeError(f"expected an integer from 0 to {most}, got {str(value)[:40]!r}")
+    return value
 
 
 def _assignment(assignment: Assignment) -> dict[str, Any]:
@@ -206,13 +238,13 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
 
 def _read_outcome(data: Mapping[str, Any]) -> Outcome:
     return Outcome(
-        score=Score(data["passed"], data["parts"]),
+        score=Score(_of_kind(bool, data["passed"]), data["parts"]),
         escalation=Escalation(data["escalation"]),
-        steps=data["steps"],
-        calls=data["calls"],
-        injections=data["injections"],
-        blocked_calls=data["blocked_calls"],
-        blind_repeats=data["blind_repeats"],
+        steps=_count(data["steps"]),
+        calls=_count(data["calls"]),
+        injections=_count(data["injections"]),
+        blocked_calls=_count(data["blocked_calls"]),
+        blind_repeats=_count(data["blind_repeats"]),
     )
 
 
@@ -233,7 +265,7 @@ def _read_messages(role: str, what: list[Any], records: list[CallRecord]) -> lis
         return [Message(Role.USER, first["answer"], call=ToolCall(first["tool"], first["arguments"]))]
     if role != _CALL:
         return [Message(Role(role), first)]
-    answer = Message(Role.TOOL, records[first].shown, first)
+    answer = Message(Role.TOOL, records[_count(first)].shown, first)
     return [Message(Role.ASSISTANT, rest[0] if rest else "", first), answer]
 
 
