@@ -63,6 +63,9 @@ def records(draw, index):
     )
 
 
+SEED = st.integers(0, 2**63 - 1)
+
+
 @st.composite
 def episodes(draw):
     calls = [draw(records(index)) for index in range(draw(st.integers(0, 3)))]
@@ -94,7 +97,7 @@ def episodes(draw):
     )
     outcome = Outcome(score, draw(st.sampled_from(Escalation)), *counts)
     result = Result(
-        draw(TEXT), draw(NAME), draw(st.sampled_from(Mode)), draw(st.integers(0)), assignment, outcome, *usage
+        draw(TEXT), draw(NAME), draw(st.sampled_from(Mode)), draw(SEED), assignment, outcome, *usage
     )
     ended = draw(st.sampled_from(["done", "escalated", "max_steps"]))
     return Episode(result, Trajectory(messages, calls, outcome.steps, ended))

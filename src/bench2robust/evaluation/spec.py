@@ -100,8 +100,8 @@ class RunSpec:
                 )
             if what != "tasks" and len(set(values)) < len(values):
                 raise SpecError(f"expected each once, got {what}={_joined(values)!r}")
-        if any(seed < 0 for seed in self.seeds):
-            raise SpecError(f"expected seeds of at least 0, got seeds={_joined(self.seeds)!r}")
+        if any(not 0 <= seed < 2**63 for seed in self.seeds):
+            raise SpecError(f"expected seeds from 0 to 2**63 - 1, got seeds={_joined(self.seeds)!r}")
         if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int) or self.max_steps < 1:
             raise SpecError(f"expected an integer of at least 1, got max-steps={self.max_steps!r}")
 
