@@ -263,3 +263,18 @@ def test_retails_held_out_tasks_stay_out(tmp_path):
         estimate_memory([tmp_path / "run"])
     memory = estimate_memory([tmp_path / "run"], Choice(training_only=True))
     assert 0 < memory.episodes < 10
+
+
+@pytest.mark.tau2
+def test_an_online_run_over_held_out_tasks_teaches_nothing(tmp_path):
+    from bench2robust.evaluation import RunSpec, run
+    from bench2robust.evaluation.splits import split_of
+
+    split = split_of("tau2-retail")
+    tasks = [split.train[0], split.held_out[0]]
+    settings = {"benchmark": "tau2-retail", "agents": "reader", "modes": "inject", "seeds": 1, "tasks": tasks}
+    run(RunSpec.from_settings({**settings, "update": "online"}), tmp_path / "online")
+    with pytest.raises(UsageError, match="online"):
+        estimate_memory([tmp_path / "online"], Choice(training_only=True))
+    run(RunSpec.from_settings({**settings, "memory-variant": "static"}), tmp_path / "fixed")
+    assert estimate_memory([tmp_path / "fixed"], Choice(training_only=True)).sources[0].episodes == 1

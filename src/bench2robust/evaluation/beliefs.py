@@ -16,6 +16,7 @@ from bench2robust.memory import Beliefs, Counts, Memory, Source, counts
 from . import registry
 from .episode import domain_of
 from .lines import Result
+from .memory import Update
 from .splits import Split, refuse_held_out, split_of
 from .store import read_episodes, read_manifest
 
@@ -85,8 +86,14 @@ class _Run:
         self._split: Split = split_of(self.benchmark)
         self._trained = frozenset(self._split.train)
         self._seen: list[Result] = []
+        tasks = self._spec.get("tasks", ())
         if not choice.training_only:
-            self._refuse_held_out(self._spec.get("tasks", ()))
+            self._refuse_held_out(tasks)
+        elif (self._spec.get("memory") or {}).get("update") == Update.ONLINE and set(tasks) - self._trained:
+            raise UsageError(
+                f"'{path}': expected a run of training tasks only, got update='online' over held-out ones too: "
+                "what those taught is in the others' episodes; run the training tasks by themselves"
+            )
 
     @property
     def agents(self) -> tuple[str, ...]:

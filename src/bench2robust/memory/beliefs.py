@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from math import fsum, isfinite
+from math import fsum
 from typing import Final, TypeVar
 
 from bench2robust.core.errors import SpecError
 from bench2robust.core.noise import NOISE_TYPES, NoiseType
+
+MOST: Final = 10**15
+"""The largest count: up to here every number of episodes is exact as a float."""
 
 ToolError = tuple[str, NoiseType]
 """A tool, and what it met."""
@@ -281,4 +284,4 @@ def _scaled(beliefs: Mapping[K, Belief], weight: float) -> dict[K, Belief]:
 
 
 def _is_count(value: float) -> bool:
-    return isfinite(value) and value >= 0
+    return 0 <= value <= MOST  # NaN is neither

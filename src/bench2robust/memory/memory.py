@@ -146,7 +146,7 @@ class Memory:
         """
         if not isinstance(data, Mapping) or "schema" not in data:
             raise SpecError(f"expected a memory, got {_short(data)} without a schema version")
-        if data["schema"] != SCHEMA:
+        if type(data["schema"]) is not int or data["schema"] != SCHEMA:
             raise SpecError(
                 f"expected schema version {SCHEMA}, got schema={data['schema']!r}; "
                 "estimate the memory anew with this version of bench2robust"

@@ -8,6 +8,8 @@ from typing import Any
 from bench2robust import __version__
 from bench2robust.core.errors import SpecError
 
+from .beliefs import MOST
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Source:
@@ -57,15 +59,28 @@ class Source:
                 run=str(data["run"]),
                 benchmark=str(data.get("benchmark", "")),
                 split=str(data.get("split", "")),
-                agents=tuple(map(str, data.get("agents", ()))),
-                modes=tuple(map(str, data.get("modes", ()))),
-                seeds=tuple(map(int, data.get("seeds", ()))),
-                episodes=int(data["episodes"]),
+                agents=tuple(map(str, _list(data, "agents"))),
+                modes=tuple(map(str, _list(data, "modes"))),
+                seeds=tuple(map(int, _list(data, "seeds"))),
+                episodes=_count(data["episodes"]),
                 package=str(data.get("package", "")),
             )
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
             shown = repr(data)[:60]
             raise SpecError(f"expected a source with run and episodes, got {shown}") from None
+
+
+def _list(data: Any, name: str) -> list[Any]:
+    value = data.get(name, [])
+    if not isinstance(value, list):
+        raise TypeError(name)
+    return value
+
+
+def _count(value: Any) -> int:
+    if not 0 <= value <= MOST:
+        raise ValueError(value)
+    return int(value)
 
 
 def together(mine: tuple[Source, ...], its: tuple[Source, ...]) -> tuple[Source, ...]:

@@ -193,6 +193,10 @@ class Store:
                 raise
             except UsageError as error:
                 raise MemoryFileError(str(self.path), str(error)) from error
+            except (KeyError, ValueError, TypeError, OverflowError) as error:
+                raise MemoryFileError(
+                    str(self.path), f"expected a store of beliefs, got a damaged one ({error!r})"
+                ) from error
 
     def _leave_parent(self) -> None:
         """Forget the connection and the lock of a parent process."""
