@@ -216,6 +216,20 @@ def test_checks_of_a_mark_and_of_the_fixture(project):
     assert "def pytest_runtest_call" not in done.stdout.str()
 
 
+def test_a_crash_is_told_from_an_agent_that_did_wrong(project):
+    tests = """
+    class Refused(Exception): pass
+
+    @pytest.mark.tool_faults(profile={"auth_error": 1.0}, delivery=Refused)
+    def test_crash(): get(1)
+
+    @pytest.mark.tool_faults(profile={"auth_error": 1.0})
+    def test_wrong(): assert ok(get(1))
+    """
+    text = project(tests).stdout.str()
+    assert text.count("a crash: nobody handled the failure of get, which was raised") == 1
+
+
 ASYNC = """
     @pytest.mark.tool_faults(profile={"timeout": 1.0})
     async def test_ours(tool_faults):

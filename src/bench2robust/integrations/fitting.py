@@ -103,6 +103,8 @@ class ToolFit:
     """Failures among retries."""
     rates: Mapping[NoiseType, Rate]
     """What goes into the profile: of first attempts, or of all calls where there are bursts."""
+    worth: float
+    """How many independent calls one of these is worth; 1 where there are no bursts."""
     together: Together
     kept: bool
     """Whether it is enough for a distribution of its own."""
@@ -163,8 +165,18 @@ def fit(calls: Sequence[Call], spec: FitSpec) -> Fit:
         by_tool.setdefault(call.tool, []).append(call)
     unknown = Counter(call.error for call in calls if call.failed and call.noise is None)
     tools = tuple(_tool_fit(tool, by_tool[tool], spec, len(by_tool)) for tool in sorted(by_tool))
-    first = [call for call in calls if not call.retry]
-    return Fit(spec, tools, _rates(first, spec), dict(unknown.most_common()))
+    return Fit(spec, tools, _pooled(tools, spec.level), dict(unknown.most_common()))
+
+
+def _pooled(tools: Sequence[ToolFit], level: float) -> dict[NoiseType, Rate]:
+    """Return the rates of all tools together, each tool's counted as for itself."""
+    pooled = {}
+    for noise in OBSERVABLE:
+        own = [(one.rates[noise], one.worth) for one in tools]
+        n = sum(rate.n for rate, _ in own)
+        worth = sum(rate.n * worth for rate, worth in own) / n
+        pooled[noise] = Rate.of(sum(rate.hits for rate, _ in own), n, level, worth)
+    return pooled
 
 
 def _tool_fit(tool: str, calls: list[Call], spec: FitSpec, tools: int) -> ToolFit:
@@ -177,8 +189,10 @@ def _tool_fit(tool: str, calls: list[Call], spec: FitSpec, tools: int) -> ToolFi
         return Rate.of(sum(_noise(call, spec) is not None for call in some), len(some), spec.level)
 
     counted = calls if together.bursts else first
-    rates = _rates(counted, spec, _worth(failed) if together.bursts else 1.0)
-    return ToolFit(tool, len(calls), rate(first), rate(again), rates, together, len(counted) >= spec.least)
+    worth = _worth(failed) if together.bursts else 1.0
+    rates = _rates(counted, spec, worth)
+    kept = len(counted) >= spec.least
+    return ToolFit(tool, len(calls), rate(first), rate(again), rates, worth, together, kept)
 
 
 def _noise(call: Call, spec: FitSpec) -> NoiseType | None:
@@ -190,7 +204,7 @@ def _noise(call: Call, spec: FitSpec) -> NoiseType | None:
     return None if spec.unknown == LEAVE else NoiseType(spec.unknown)
 
 
-def _rates(calls: Sequence[Call], spec: FitSpec, worth: float = 1.0) -> dict[NoiseType, Rate]:
+def _rates(calls: Sequence[Call], spec: FitSpec, worth: float) -> dict[NoiseType, Rate]:
     counts = Counter(_noise(call, spec) for call in calls)
     return {noise: Rate.of(counts[noise], len(calls), spec.level, worth) for noise in OBSERVABLE}
 
@@ -247,7 +261,7 @@ def to_toml(found: Fit, source: str) -> str:
     profile = found.profile()
     calls = sum(one.calls for one in found.tools)
     lines = [
-        f"# Fitted by b2r profile fit to {calls:,} calls of {len(found.tools)} tools in {source}.",
+        f"# Fitted by b2r profile fit to {source}: calls {calls:,}, tools {len(found.tools)}.",
         f"# Beside each rate: its {found.spec.level:.0%} interval, and how often of how many calls.",
         "# Silent errors cannot be seen in traces: partial, stale and factual_error are 0 here.",
         "",
