@@ -9,7 +9,7 @@ import pytest
 
 from bench2robust.core.errors import SpecError, UnknownNameError, UsageError
 from bench2robust.core.randomness import Draws
-from bench2robust.evaluation import RunSpec
+from bench2robust.evaluation import RunSpec, run
 from bench2robust.evaluation.recommend import (
     Advisor,
     Conditions,
@@ -241,3 +241,28 @@ def test_an_unknown_strategy_table_is_no_setting(tmp_path):
     (tmp_path / "p.toml").write_text("clean-probabilty = 0.5\n[recommendation]\nstrategy = 'x'\n")
     with pytest.raises(UnknownNameError, match="clean-probability"):
         RunSpec.from_settings({**read_settings(tmp_path / "p.toml"), "benchmark": "toy-library"})
+
+
+def test_between_failures_and_none_nothing_is_guessed(tmp_path):
+    """The rate that is promised at a milder severity than measured is really reached there."""
+    runs = {}
+    for chance_of_clean in (0.6, 0.8):
+        settings = {
+            "benchmark": "helpdesk",
+            "agents": "naive,switch",
+            "modes": "clean,clean_alt,inject,inject_alt",
+            "seeds": 2,
+            "tasks": "0-39",
+            "clean-probability": chance_of_clean,
+        }
+        runs[chance_of_clean] = tmp_path / str(chance_of_clean)
+        run(RunSpec.from_settings(settings), runs[chance_of_clean])
+    advisor, truth = Advisor(from_runs([runs[0.6]])), from_runs([runs[0.8]])
+    for alternatives in (False, True):
+        asked = Conditions(0.8, alternatives=alternatives)
+        advice = advisor.answer(Question(asked))
+        assert "milder than every failure that was measured" in advice.warnings[0]
+        really = {one.strategy: one.rate for one in truth.trials if one.conditions == asked}
+        at_measured = advisor.answer(Question(Conditions(0.6, alternatives=alternatives)))
+        assert [one.rate for one in advice.options] == [one.rate for one in at_measured.options]
+        assert all(one.rate.low <= really[one.strategy] for one in advice.options)

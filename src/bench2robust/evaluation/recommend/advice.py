@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from bench2robust.core.errors import SpecError
@@ -176,7 +176,7 @@ class Advisor:
         )
 
     def _ranked(self, question: Question) -> tuple[Option, ...]:
-        model, conditions = self.model, question.conditions
+        model, conditions = self.model, self._measured(question.conditions)
         if question.max_tokens is not None and self.evidence.unit != "tokens":
             raise SpecError(
                 f"expected runs of models beside max-tokens={question.max_tokens!r}, "
@@ -221,6 +221,13 @@ class Advisor:
 
     def _warnings(self, conditions: Conditions, options: Sequence[Option]) -> Iterable[str]:
         yield from self.evidence.warnings
+        answered = self._measured(conditions)
+        if answered != conditions:
+            yield (
+                f"{clean_probability(conditions.clean_probability)} is milder than every failure that was measured: "
+                f"the rates are those at {clean_probability(answered.clean_probability)}, so at least that is "
+                "expected; `b2r sweep` measures in between"
+            )
         yield from outside([one.conditions for one in self.evidence.trials], conditions)
         for option in options:
             own = list(outside([one.conditions for one in self.evidence.of(option.strategy)], conditions))
@@ -228,6 +235,23 @@ class Advisor:
                 yield f"{option.strategy}: {own[0]}; it borrows the other strategies' slope there"
         if 0 < self.model.tasks < _FEW:
             yield f"only {self.model.tasks} tasks: the intervals are too short"
+
+    def _measured(self, asked: Conditions) -> Conditions:
+        """Return the conditions to answer for: milder than every measured failure, the mildest measured one.
+
+        Between failures and none at all a pass rate follows no simple curve (where one path is blocked it does
+        not even end at the clean rate), so what was not measured there is not guessed.
+        """
+        mildest = self._mildest(asked)
+        if mildest is None or not asked.injected or asked.clean_probability <= mildest:
+            return asked
+        return replace(asked, clean_probability=mildest)
+
+    def _mildest(self, asked: Conditions) -> float | None:
+        """Return the largest P(clean) below 1 that was measured, with or without alternatives as asked."""
+        failing = [one.conditions for one in self.evidence.trials if one.conditions.injected]
+        alike = [one for one in failing if one.alternatives == asked.alternatives] or failing
+        return max((one.clean_probability for one in alike), default=None)
 
     def _everyone_lacks(self, conditions: Conditions) -> bool:
         return any(outside([one.conditions for one in self.evidence.trials], conditions))
