@@ -117,3 +117,11 @@ def test_the_modes_take_apart_tools_noise_and_blocking(folder):
     assert found["blocking"].mean == pytest.approx(
         rate(**hard, effective="s2") - rate(**hard, effective="s1")
     )
+
+
+def test_a_run_beside_itself_says_nothing_of_pairing():
+    from bench2robust.evaluation.compare import difference_of
+    from bench2robust.evaluation.statistics import Sample
+
+    alike = Sample.of([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    assert difference_of(alike, alike)[1] is None

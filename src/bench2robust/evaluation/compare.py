@@ -148,6 +148,8 @@ def difference_of(before: Sample, after: Sample, *, pair: bool = True) -> tuple[
     if not together.n:
         return replace(apart, warnings=(*apart.warnings, *together.warnings)), None
     width = apart.high - apart.low
+    if not together.won + together.lost:
+        return together, None  # Wilson's interval where nothing differs has another reason than pairing
     return together, 1 - (together.high - together.low) / width if width else None
 
 

@@ -236,3 +236,10 @@ def test_random_steps_are_the_same_in_another_process():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     a, b = (Sample.of(np.arange(160).reshape(40, 4) % n > 2) for n in (5, 7))
     assert done.stdout.strip() == f"{mean(a)} {paired(a, b)}"
+
+
+def test_values_that_are_no_shares_and_all_tie_have_no_interval_of_shares():
+    tokens = Sample.of([[6150.0, 6150.0], [800.0, 900.0]])
+    assert (paired(tokens, tokens).low, paired(tokens, tokens).high) == (0.0, 0.0)
+    shares = Sample.of([[1.0, 1.0], [0.0, 1.0]])
+    assert paired(shares, shares).high > 0.5

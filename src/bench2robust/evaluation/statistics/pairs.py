@@ -20,6 +20,11 @@ _EXACT: Final = 13
 """Up to this many tasks that differ, every combination of signs is gone through."""
 
 
+def _are_shares(sample: Sample) -> bool:
+    """Whether every value is one of a share: no other values have a largest difference."""
+    return bool(((sample.value >= 0) & (sample.value <= 1)).all())
+
+
 def match(a: Sample, b: Sample) -> tuple[Sample, tuple[str, ...]]:
     """Return `b` minus `a` where both have a value of a task and seed, and warnings about what has no partner.
 
@@ -76,7 +81,7 @@ def paired(a: Sample, b: Sample) -> Difference:
     won, lost = int((sums > 0).sum()), int((sums < 0).sum())
     average = float(sums.sum() / counts.sum())
     if won + lost == 0:
-        _, most = wilson(0, tasks)
+        most = wilson(0, tasks)[1] if _are_shares(a) and _are_shares(b) else 0.0
         low, high = -most, most
     elif tasks == 1:
         low = high = average
