@@ -43,12 +43,11 @@ class Agent:
     def status(self) -> str | None:
         """Return the order's status."""
         for _ in range(2):
-            order, orders = get_order("W1"), None
-            if isinstance(order, dict):
-                return order["status"]
-            orders = list_orders("ada")
-            if isinstance(orders, list):
-                return next((order["status"] for order in orders), None)
+            order = get_order("W1")
+            orders = [order] if isinstance(order, dict) and order["status"] else list_orders("ada")
+            for order in orders if isinstance(orders, list) else ():
+                if order.get("status"):  # an answer may be incomplete
+                    return order["status"]
         return None
 
     def cancel(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -142,12 +142,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     if seen is None or plan is None:
         return (yield)
     seen.began = seen.clock()
-    function = rounds.hold(item, seen)
-    try:
-        with seen.episode:
-            result = yield
-    finally:
-        cast("Any", item).obj = function
+    with rounds.holding(item, seen):
+        result = yield
     seen.check(*plan.checks)
     return result
 

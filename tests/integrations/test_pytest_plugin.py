@@ -191,6 +191,23 @@ def test_the_command_of_a_replay_has_the_profile_of_the_command_line(project):
     project(tests, *shlex.split(commands[1])).assert_outcomes(failed=1)
 
 
+def test_a_replay_is_the_same_wherever_pytest_is_started(pytester, monkeypatch):
+    """Without a configuration file, pytest's root and so its ids depend on the arguments."""
+    folder = pytester.mkdir("deep")
+    pytester.makepyfile(test_own=TOOLS + REPLAYS).rename(folder / "test_own.py")
+    found = []
+    for place, argument in ((pytester.path, "."), (pytester.path, "deep/test_own.py"), (folder, ".")):
+        monkeypatch.chdir(place)
+        printed = pytester.runpytest("-p", "no:cacheprovider", argument).stdout.str()
+        found.append(re.findall(r"(seed .*(?:\n  .*)*)\nreplay: python -m pytest (.*)", printed))
+    assert [[text for text, _ in one] for one in found[1:]] == [[text for text, _ in found[0]]] * 2
+    monkeypatch.chdir(pytester.path)
+    for text, command in found[0]:
+        assert command.startswith(("deep/test_own.py::", "'deep/test_own.py::"))
+        again = pytester.runpytest("-p", "no:cacheprovider", *shlex.split(command))
+        assert text in again.stdout.str()
+
+
 CHECKED = """
     @pytest.mark.tool_faults(profile={"timeout": 1.0}, checks=["max_identical_calls(3)", "recovered"])
     def test_mark():
@@ -255,6 +272,36 @@ ASYNC = """
 
 def test_coroutines_and_test_cases_run_in_their_scope(project):
     project(ASYNC).assert_outcomes(passed=4)
+
+
+def test_marks_of_modules_and_classes_and_tests_that_are_no_functions(project, pytester):
+    pytester.makepyfile(
+        own="""
+        from bench2robust import inject
+
+        @inject
+        def get(x):
+            '''
+            >>> get(1)
+            'Error: request timed out after 30s'
+            '''
+            return {"x": x}
+        """
+    )
+    tests = """
+    pytestmark = pytest.mark.tool_faults(profile={"timeout": 1.0}, seeds=2)
+
+    class TestIt:
+        def test_module(self): assert not ok(get(1))
+
+        @pytest.mark.tool_faults(profile="none")
+        def test_own(self): assert ok(get(1))
+    """
+    with open("always.toml", "w", encoding="utf-8") as file:
+        file.write("[default]\ntimeout = 1.0\nclean = 0.0\n")
+    project(tests).assert_outcomes(passed=4)
+    doctests = pytester.runpytest("--doctest-modules", "own.py", "--tool-faults", "always.toml")
+    doctests.assert_outcomes(passed=1)
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ import re
 import shlex
 import unittest
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -71,7 +73,7 @@ class Rounds:
             return None
         if _seen not in item.stash:
             seed = self._seed_of(item, plan)
-            item.stash[_seen] = Seen(replace(plan.spec, seed=seed), plain_id(item), plan.kinds)
+            item.stash[_seen] = Seen(replace(plan.spec, seed=seed), _task(item), plan.kinds)
         return item.stash[_seen]
 
     def _seed_of(self, item: pytest.Item, plan: Plan) -> int:
@@ -80,20 +82,28 @@ class Rounds:
         callspec = getattr(item, "callspec", None)
         return int(callspec.params.get(PARAMETER, plan.seeds[0])) if callspec else plan.seeds[0]
 
-    def hold(self, item: pytest.Item, seen: Seen) -> Any:
-        """Make the test's function run in its episode, in whatever loop or thread it is run; return the old one."""
-        function = cast("Any", item).obj
-        if inspect.iscoroutinefunction(function):
+    @contextmanager
+    def holding(self, item: pytest.Item, seen: Seen) -> Iterator[None]:
+        """Let the faults of an episode hold in a test's function, in whatever loop or thread that is run."""
+        function: Any = getattr(item, "obj", None)
+        if not inspect.iscoroutinefunction(function):
+            with seen.episode:
+                yield
+            return
 
-            @functools.wraps(function)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with seen.episode:
-                    return await function(*args, **kwargs)
+        @functools.wraps(function)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            with seen.episode:
+                return await function(*args, **kwargs)
 
-            cast("Any", item).obj = awaited
-            if isinstance(getattr(item, "instance", None), unittest.TestCase):
-                setattr(cast("Any", item).instance, function.__name__, awaited)  # it finds its method by name
-        return function
+        test = cast("Any", item)
+        test.obj = awaited
+        if isinstance(getattr(item, "instance", None), unittest.TestCase):
+            setattr(test.instance, function.__name__, awaited)  # it finds its method by name
+        try:
+            yield
+        finally:
+            test.obj = function
 
     def explain(
         self, item: pytest.Item, report: pytest.TestReport, error: BaseException | None = None
@@ -124,13 +134,19 @@ class Rounds:
 
 
 def plain_id(item: pytest.Item) -> str:
-    """Return a test's id without its seed: what its draws are keyed by, and what a replay selects."""
+    """Return a test's id without its seed: what a replay selects."""
     callspec = getattr(item, "callspec", None)
     seed = callspec.params.get(PARAMETER) if callspec else None
     if seed is None:
         return item.nodeid
     name = name_of(seed)
     return re.sub(rf"\[{name}\]$|-{name}(?=[-\]])|(?<=\[){name}-", "", item.nodeid, count=1)
+
+
+def _task(item: pytest.Item) -> str:
+    """Return what a test's draws are keyed by: not the folder, which depends on where pytest is started."""
+    path, colons, rest = plain_id(item).partition("::")
+    return f"{path.rpartition('/')[2]}{colons}{rest}"
 
 
 def name_of(seed: int) -> str:
