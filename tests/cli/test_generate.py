@@ -112,6 +112,12 @@ def _first(table, **values):
     return change
 
 
+def _unknown_variants(db):
+    for order in db["orders"].values():
+        for item in order["items"]:
+            item["item_id"] = "X"
+
+
 @needs_tau2
 @pytest.mark.tau2
 @pytest.mark.parametrize(
@@ -129,6 +135,9 @@ def _first(table, **values):
         ("retail", _first("users", orders=["#W0"]), "expected orders to be in table 'orders', got \"#W0\""),
         ("retail", _first("orders", user_id="no"), "expected user_id to be in table 'users', got \"no\""),
         ("retail", _first("orders", order_id="#W0"), 'expected order_id="#W2611340", got "#W0"'),
+        ("retail", _each("orders", user_id="ivan_santos_6635"), ", whose orders name it, got "),
+        ("retail", _unknown_variants, 'expected items.item_id to be an item_id of products, got "X"'),
+        ("airline", _each("reservations", user_id="mia_li_3668"), ", whose reservations name it, got "),
         ("airline", _emptied("users"), "expected records in table 'users', got none"),
         ("airline", _emptied("reservations"), "expected records in table 'reservations', got none"),
         ("airline", _emptied("flights"), "expected records in table 'flights', got none"),

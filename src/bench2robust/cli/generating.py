@@ -14,7 +14,7 @@ from rich.progress import Progress
 from bench2robust.benchmarks.intents.domains import domain_named, generated, on_database
 from bench2robust.benchmarks.intents.generate import Counts, dump
 from bench2robust.benchmarks.tau2 import provider
-from bench2robust.core.errors import SpecError
+from bench2robust.core.errors import B2RError, SpecError
 
 from .printing import console, print_json
 
@@ -35,7 +35,9 @@ def _blaming(database: Path | None) -> Iterator[None]:
     """Turn what a user's database breaks, such as an order without items, into one line about it."""
     try:
         yield
-    except (LookupError, ValueError, TypeError) as error:
+    except B2RError:
+        raise
+    except Exception as error:  # whatever a strange database makes of the generator is the database's
         if database is None:
             raise
         problem = f"{type(error).__name__}: {error}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,10 @@ class References:
     """Table to the field of its records that repeats their key."""
     links: Sequence[tuple[str, str, str]] = ()
     """Table, field of its records (or of what they list: ``items.product_id``), and the table it refers to."""
+    owned: Sequence[tuple[str, str, str, str]] = ()
+    """Table, the field that lists what its records own, the table of those, and their field that says whose."""
+    listed: Sequence[tuple[str, str, str]] = ()
+    """Table, field of its records, and the argument (one of `inside`) that names the same things."""
 
 
 def load_database(file: Path, records: Mapping[str, Any], references: References) -> dict[str, Any]:
@@ -57,7 +62,7 @@ def load_database(file: Path, records: Mapping[str, Any], references: References
             except ValueError as error:
                 problem = " ".join(str(error).split()[:24])
                 raise SpecError(f"{file}: {table}: {key}: {problem}") from None
-    for problem in _loose_ends(data, references):
+    for problem in chain(_loose_ends(data, references), _misplaced(data, references)):
         raise SpecError(f"{file}: {problem}")
     return data
 
@@ -72,6 +77,20 @@ def _loose_ends(data: Mapping[str, Any], references: References) -> Iterator[str
             for value in _at(record, path.split(".")):
                 if value not in data[target]:
                     yield f"{table}: {key}: expected {path} to be in table {target!r}, got {shown(value)}"
+
+
+def _misplaced(data: Mapping[str, Any], references: References) -> Iterator[str]:
+    for table, name, target, owner in references.owned:
+        for key, record in data[table].items():
+            for value in record[name]:
+                if (whose := data[target][value].get(owner)) != key:
+                    yield f"{target}: {value}: expected {owner}={shown(key)}, whose {name} name it, got {shown(whose)}"
+    for table, path, argument in references.listed:
+        known = frozenset(_ids(argument, references, data))
+        for key, record in data[table].items():
+            for value in _at(record, path.split(".")):
+                if value not in known:
+                    yield f"{table}: {key}: expected {path} to be an {argument} of {references.inside[argument][0]}, got {shown(value)}"
 
 
 def _at(value: Any, path: Sequence[str]) -> Iterator[Any]:
