@@ -59,6 +59,9 @@ def mcp_proxy(  # noqa: PLR0913 (an option of the command is a parameter here)
     log_arguments: Annotated[
         bool, typer.Option("--log-arguments", help="Log arguments too; they may hold secrets.")
     ] = False,
+    spans: Annotated[
+        Path | None, typer.Option(help="Add OpenTelemetry spans to this file, for b2r profile fit.")
+    ] = None,
 ) -> None:
     """Stand between an MCP client and an MCP server, and make its tools fail."""
     from bench2robust.integrations.mcp import Form, Library, Log, ProxySpec
@@ -84,6 +87,10 @@ def mcp_proxy(  # noqa: PLR0913 (an option of the command is a parameter here)
         raise UnknownNameError("failures", failures, list(Form))
     if learn and memory is None:
         raise SpecError("expected a memory to record sessions in, got none; give --memory FILE")
+    if spans is not None:
+        from bench2robust.integrations.spans import SpanFile
+
+        options["on_record"] = SpanFile(spans, arguments=log_arguments)
     faults = FaultSpec.read(profile, seed, options)
     library = None
     if memory is not None:

@@ -291,6 +291,8 @@ class Session:
         if note:
             reply = answers.noted(reply, note)
         self._log.call(self._number, record, self._clock() - opened.began, noted=bool(note))
+        if self._spec.faults.on_record is not None:
+            self._spec.faults.on_record(record)
         after = self._spec.hang if record.noise is NoiseType.TIMEOUT else 0.0
         if after:
             opened.held = reply
